@@ -27,7 +27,7 @@ class Exchange:
     """What was seen on the wire in one attempt, for its history (FR-7).
 
     `phase` is the last one entered, `timings` the seconds from the start at which each was last entered,
-    `bytes_read` the body bytes received before decoding, `wire_requests` how many requests the target has seen.
+    `bytes_read` the body bytes received before decoding, `wire_requests` how many requests the target saw.
     """
 
     phase: Phase = "dns"
@@ -138,6 +138,8 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
     }
 )
 
+_SUCCESS = range(200, 300)
+_SERVER_ERROR = range(500, 600)
 # RFC 9110 and RFC 6585: the target says itself that another time may do, or it is out of order.
 # 501 and 505 speak of the request, not of the moment.
 _TEMPORARY_STATUSES = frozenset({408, 425, 429})
@@ -166,7 +168,7 @@ def failure(
     retry_after_s: float | None = None,
     exchange: Exchange | None = None,
 ) -> Failure:
-    """The failure of that code, in the class that the table gives it; `detail` defaults to the table's text."""
+    """The failure of that code, in the class the table gives it; `detail` defaults to the table's text."""
     detail = detail or text_of(code)
     if class_of(code) == "temporary":
         return Temporary(code, detail, phase, retry_after_s, exchange)
@@ -175,10 +177,10 @@ def failure(
 
 def is_success(status: int, *, accepted: frozenset[int] = frozenset()) -> bool:
     """Whether an answer's status is a success: any 2xx, or one that the job named in `accept_statuses`."""
-    return 200 <= status <= 299 or status in accepted
+    return status in _SUCCESS or status in accepted
 
 
 def _class_of_status(status: int) -> OutcomeClass:
-    if status in _TEMPORARY_STATUSES or (500 <= status <= 599 and status not in _PERMANENT_5XX):
+    if status in _TEMPORARY_STATUSES or (status in _SERVER_ERROR and status not in _PERMANENT_5XX):
         return "temporary"
     return "permanent"

@@ -14,7 +14,7 @@ _HTTP_DATE = re.compile(
 
 
 def parse_retry_after(value: str, *, now: datetime) -> float | None:
-    """How long the target asks to be left alone: seconds from `now`, 0 for a moment gone by, None for nonsense.
+    """How long the target asks to be left alone, in seconds from `now`: 0 for the past, None for nonsense.
 
     The planner, not this function, holds the answer between its own backoff and its cap (NFR-6).
     """

@@ -18,6 +18,7 @@ from scrapejobs.domain.ports import is_port_allowed
 
 MAX_URL_CHARS = 4096
 MAX_HOST_CHARS = 253
+MAX_PORT = 65_535
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WEB_SCHEMES = frozenset(DEFAULT_PORTS)
 
@@ -43,7 +44,7 @@ class InvalidUrl(ValueError):  # noqa: N818 - named as the API problem is
 
 
 class UrlNotAllowed(ValueError):  # noqa: N818 - named as the API problem is
-    """The URL is well formed but may not be fetched (API problem `url-not-allowed`); `reason` says what is refused."""
+    """A well-formed URL that may not be fetched (API problem `url-not-allowed`); `reason` is what is refused."""
 
     def __init__(self, reason: Literal["scheme", "port", "address"], text: str) -> None:
         super().__init__(text)
@@ -52,8 +53,10 @@ class UrlNotAllowed(ValueError):  # noqa: N818 - named as the API problem is
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that may be asked for. `url` goes on the wire; `host` is lower case, in punycode, without trailing dot,
-    without brackets, and is the key of the host's limits whatever the port."""
+    """A URL that may be asked for. `url` goes on the wire.
+
+    `host` is lower case, in punycode, without trailing dot and without brackets.
+    """
 
     url: str
     scheme: str
@@ -63,7 +66,7 @@ class Target:
 
     @property
     def host_key(self) -> str:
-        """What the host's limits, breaker and rates are kept under."""
+        """What the host's limits, breaker and rates are kept under, whatever scheme and port."""
         return self.host
 
     @property
@@ -79,7 +82,7 @@ def parse_target(
     deny_ports: frozenset[int] = frozenset(),
     schemes: frozenset[str] = WEB_SCHEMES,
 ) -> Target:
-    """Read a URL and judge all that can be judged without a look-up: scheme, name, port and literal addresses.
+    """Read a URL and judge all that needs no look-up: scheme, name, port and literal addresses.
 
     Raises `InvalidUrl` when it is not a URL as read here, `UrlNotAllowed` when it may not be fetched.
     """
@@ -191,7 +194,7 @@ def _ipv4_literal(host: str, *, written: str) -> ipaddress.IPv4Address | None:
 def _port(text: str | None, *, scheme: str, deny: frozenset[int]) -> int:
     if text is None:
         return DEFAULT_PORTS[scheme]
-    if not _PORT.fullmatch(text) or int(text) > 65_535:
+    if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
         raise InvalidUrl("the port is not valid")
     if not is_port_allowed(int(text), deny=deny):
         raise UrlNotAllowed("port", f"port {int(text)} may not be fetched")
@@ -214,4 +217,4 @@ def _check_address(address: Address, *, policy: EgressPolicy) -> None:
 def _wire_path(path: str) -> str:
     """Path and query as given, but what is not ASCII percent-encoded (RFC 3987, section 3.1)."""
     path = path if path.startswith("/") else f"/{path}"
-    return "".join(c if c.isascii() else quote(c, safe="") for c in path)
+    return path if path.isascii() else "".join(c if c.isascii() else quote(c) for c in path)
