@@ -1,0 +1,123 @@
+"""After an attempt: settle the job or try again, and when. The one place that decides it (ADR-0004)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from scrapejobs.domain.outcome import Cancelled, Lost, Outcome, Permanent, Released, Stored, Temporary
+
+POISON: Final = "poison"
+LOST_WORKER: Final = "lost_worker"
+DEADLINE_EXCEEDED: Final = "deadline_exceeded"
+
+OURS: Final = frozenset({"store_unavailable", "worker_error"})
+"""Faults of our own side: tried again, and never counted against the job's attempts."""
+
+NOTHING_SENT: Final = frozenset({"dns", "connect", "tls"})
+"""Phases in which the target has not seen the request yet: a repeat is safe for every method."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Seconds, and how many lost workers make a job poison."""
+
+    base_s: float
+    cap_s: float
+    retry_after_cap_s: float
+    max_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a job stood when the attempt began. `may_repeat`: its method is safe, or the client said so."""
+
+    attempts: int
+    lost: int
+    max_attempts: int
+    remaining_s: float
+    may_repeat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: class, code and text as shown to the client."""
+
+    cls: Literal["temporary", "permanent"]
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of the job. `delay_s` counts only for `queued`; 0 means at once, at the front."""
+
+    next: Literal["succeeded", "failed", "queued"]
+    delay_s: float = 0.0
+    charged: bool = True
+    lost: bool = False
+    reason: Reason | None = None
+    host_pause_s: float | None = None
+
+
+def backoff_s(attempt: int, policy: RetryPolicy, random: Callable[[], float]) -> float:
+    """Exponential backoff with full jitter (AWS Architecture Blog, "Exponential Backoff And Jitter"): evenly spread over
+    0 to base x 2^(attempt - 1), capped. `attempt` counts from 1; `random` gives [0, 1).
+    """
+    return random() * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 60))
+
+
+def plan(outcome: Outcome, standing: Standing, policy: RetryPolicy, *, random: Callable[[], float]) -> Plan:
+    """Decides from facts alone; the clock is the caller's."""
+    match outcome:
+        case Stored():
+            return Plan("succeeded")
+        case Permanent():
+            return Plan("failed", reason=Reason("permanent", outcome.code, outcome.detail))
+        case Temporary():
+            return _after_temporary(outcome, standing, policy, random)
+        case Lost():
+            return _after_lost(standing, policy)
+        case Released() | Cancelled():
+            return Plan("queued", charged=False)
+
+
+def _after_temporary(
+    outcome: Temporary, standing: Standing, policy: RetryPolicy, random: Callable[[], float]
+) -> Plan:
+    charged = outcome.code not in OURS
+    attempts = standing.attempts + charged
+    pause_s = min(outcome.retry_after_s, policy.retry_after_cap_s) if outcome.retry_after_s else None
+    reason = Reason("temporary", outcome.code, outcome.detail)
+    if attempts >= standing.max_attempts and charged:
+        return Plan("failed", reason=reason, host_pause_s=pause_s)
+    if not standing.may_repeat and outcome.phase not in NOTHING_SENT:
+        detail = f"{outcome.detail}; not repeated, because the target could take it as a new action"
+        return Plan("failed", reason=Reason("temporary", outcome.code, detail), host_pause_s=pause_s)
+    delay_s = max(backoff_s(max(attempts, 1), policy, random), pause_s or 0.0)
+    if delay_s >= standing.remaining_s:
+        detail = f"the deadline is before the next attempt; the last one: {outcome.detail}"
+        return Plan(
+            "failed",
+            charged=charged,
+            reason=Reason("permanent", DEADLINE_EXCEEDED, detail),
+            host_pause_s=pause_s,
+        )
+    return Plan("queued", delay_s=max(delay_s, 0.001), charged=charged, reason=reason, host_pause_s=pause_s)
+
+
+def _after_lost(standing: Standing, policy: RetryPolicy) -> Plan:
+    if standing.lost + 1 >= policy.max_lost:
+        reason = Reason("permanent", POISON, f"{standing.lost + 1} workers were lost at it")
+    elif not standing.may_repeat:
+        reason = Reason(
+            "temporary",
+            LOST_WORKER,
+            "its worker was lost; not repeated, because the target may have taken it",
+        )
+    elif standing.remaining_s <= 0:
+        reason = Reason("permanent", DEADLINE_EXCEEDED, "the deadline passed while its worker was lost")
+    else:
+        return Plan(
+            "queued", charged=False, lost=True, reason=Reason("temporary", LOST_WORKER, "its worker was lost")
+        )
+    return Plan("failed", charged=False, lost=True, reason=reason)

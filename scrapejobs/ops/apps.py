@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class OpsConfig(AppConfig):
+    name = "scrapejobs.ops"
+    label = "ops"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,97 @@
+"""Django's settings, built from `config.py`; nothing here reads the environment."""
+
+from pathlib import Path
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict
+
+from scrapejobs.config import load_or_exit
+
+CONFIG = load_or_exit()
+BASE_DIR = Path(__file__).resolve().parent
+
+SECRET_KEY = CONFIG.secret_key.get_secret_value()
+DEBUG = False
+ALLOWED_HOSTS = list(CONFIG.allowed_hosts)
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "scrapejobs.store",
+    "scrapejobs.intake",
+    "scrapejobs.query",
+    "scrapejobs.outbox",
+    "scrapejobs.scheduler",
+    "scrapejobs.worker",
+    "scrapejobs.ops",
+]
+
+ROOT_URLCONF = "scrapejobs.urls"
+WSGI_APPLICATION = "scrapejobs.wsgi.application"
+APPEND_SLASH = False
+
+
+def _database() -> dict[str, Any]:
+    parts: dict[str, Any] = conninfo_to_dict(CONFIG.database_url.get_secret_value())
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", ""),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": parts,
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": CONFIG.redis_url.get_secret_value(),
+        "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer", "IGNORE_EXCEPTIONS": True},
+    }
+}
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+STATIC_URL = "/static/"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+LOGGING_CONFIG = None

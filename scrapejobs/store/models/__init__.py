@@ -1,0 +1,30 @@
+"""Every table of the product, one model a file. State changes go through `store.transitions`, never `save()`."""
+
+from scrapejobs.store.models.api_key import ApiKey
+from scrapejobs.store.models.attempt import Attempt
+from scrapejobs.store.models.delivery import Delivery
+from scrapejobs.store.models.dispatcher import Dispatcher
+from scrapejobs.store.models.event import Event
+from scrapejobs.store.models.host import Host
+from scrapejobs.store.models.job import Job
+from scrapejobs.store.models.places import Delayed, Lease, Queued, Ready
+from scrapejobs.store.models.receipt import Receipt
+from scrapejobs.store.models.service import Service
+from scrapejobs.store.models.tenant import Tenant
+
+__all__ = [
+    "ApiKey",
+    "Attempt",
+    "Delayed",
+    "Delivery",
+    "Dispatcher",
+    "Event",
+    "Host",
+    "Job",
+    "Lease",
+    "Queued",
+    "Ready",
+    "Receipt",
+    "Service",
+    "Tenant",
+]

@@ -1,0 +1,108 @@
+"""Verbs without I/O, and the two drivers that carry them out (ADR-0011).
+
+A verb is a generator: it yields a `Statement`, is sent the rows, and returns its answer. `run` drives it on Django's
+connection, `run_async` on a psycopg `AsyncConnection`; so each verb and each statement is written once.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final, Generic, LiteralString, ParamSpec, TypeVar, cast
+
+import psycopg
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import DeadlockDetected, LockNotAvailable
+from psycopg.rows import DictRow
+
+from scrapejobs.store.query import sql
+
+Row = dict[str, Any]
+T = TypeVar("T")
+P = ParamSpec("P")
+
+TRIES: Final = 5
+_AGAIN: Final = (DeadlockDetected, LockNotAvailable)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One `.sql` file and its named parameters. Its rows come back as dicts."""
+
+    name: str
+    params: Row
+
+
+Steps = Generator[Statement, list[Row], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[T]):
+    """A verb ready to run. `atomic`: its statements share one transaction; otherwise it has a single statement."""
+
+    start: Callable[[], Steps[T]]
+    atomic: bool
+
+
+def verb(*, atomic: bool = False) -> Callable[[Callable[P, Steps[T]]], Callable[P, Verb[T]]]:
+    """Turns a generator function into one that returns a `Verb`."""
+
+    def decorate(function: Callable[P, Steps[T]]) -> Callable[P, Verb[T]]:
+        @wraps(function)
+        def bind(*args: P.args, **kwargs: P.kwargs) -> Verb[T]:
+            return Verb(start=lambda: function(*args, **kwargs), atomic=atomic)
+
+        return bind
+
+    return decorate
+
+
+def run(what: Verb[T]) -> T:
+    """Carries out a verb on Django's connection; a deadlock or lock time-out is tried again."""
+    for again in range(TRIES, 0, -1):
+        try:
+            if not what.atomic:
+                return _drive(what.start())
+            with transaction.atomic():
+                return _drive(what.start())
+        except OperationalError as error:
+            if again == 1 or connection.in_atomic_block or not isinstance(error.__cause__, _AGAIN):
+                raise
+    raise AssertionError("unreachable")
+
+
+async def run_async(conn: psycopg.AsyncConnection[DictRow], what: Verb[T]) -> T:
+    """Carries out a verb on an autocommit connection; a deadlock or lock time-out is tried again."""
+    for again in range(TRIES, 0, -1):
+        try:
+            if not what.atomic:
+                return await _drive_async(conn, what.start())
+            async with conn.transaction():
+                return await _drive_async(conn, what.start())
+        except _AGAIN:
+            if again == 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _drive(steps: Steps[T]) -> T:
+    with connection.cursor() as cursor:
+        try:
+            statement = next(steps)
+            while True:
+                cursor.execute(sql(statement.name), statement.params)
+                columns = [column.name for column in cursor.description or ()]
+                rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()] if columns else []
+                statement = steps.send(rows)
+        except StopIteration as stop:
+            return cast(T, stop.value)
+
+
+async def _drive_async(conn: psycopg.AsyncConnection[DictRow], steps: Steps[T]) -> T:
+    async with conn.cursor() as cursor:
+        try:
+            statement = next(steps)
+            while True:
+                await cursor.execute(cast(LiteralString, sql(statement.name)), statement.params)
+                statement = steps.send(await cursor.fetchall() if cursor.description else [])
+        except StopIteration as stop:
+            return cast(T, stop.value)

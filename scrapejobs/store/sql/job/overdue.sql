@@ -1,0 +1,6 @@
+-- Unfinished jobs whose deadline has passed and that do not run; a running one is judged when it reports.
+-- NFR-7.
+SELECT id FROM job
+WHERE final_state IS NULL AND deadline_at < clock_timestamp()
+    AND NOT EXISTS (SELECT FROM lease WHERE lease.job_id = job.id)
+ORDER BY deadline_at LIMIT %(limit)s::int

@@ -1,0 +1,17 @@
+-- Takes a job in, with its receipt if it carries an Idempotency-Key; returns no row when the key is already used.
+-- FR-1, FR-2, NFR-3; ADR-0001. An insert of the same key under way is waited for; a receipt past its time is replaced.
+WITH receipt_ AS (
+    INSERT INTO receipt AS r (tenant_id, key, fingerprint, job_id, created_at)
+    SELECT %(tenant_id)s::bigint, %(key)s::text, %(fingerprint)s::bytea, %(id)s::uuid, clock_timestamp()
+    WHERE %(key)s::text IS NOT NULL
+    ON CONFLICT (tenant_id, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, job_id = excluded.job_id, created_at = excluded.created_at
+        WHERE r.created_at < clock_timestamp() - make_interval(secs => %(receipt_ttl_s)s::float8)
+    RETURNING 1
+)
+INSERT INTO job (id, tenant_id, priority, url, host, params, callback_url, tags, max_attempts, deadline_at)
+SELECT %(id)s::uuid, %(tenant_id)s::bigint, %(priority)s::smallint, %(url)s::text, %(host)s::text, %(params)s::jsonb,
+       %(callback_url)s::text, %(tags)s::jsonb, %(max_attempts)s::smallint,
+       clock_timestamp() + make_interval(secs => %(deadline_s)s::float8)
+WHERE %(key)s::text IS NULL OR EXISTS (SELECT FROM receipt_)
+RETURNING id

@@ -1,0 +1,63 @@
+-- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
+-- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
+-- What was decided comes in as rows: `next` is succeeded | failed | queued; queued with delay_s 0 goes to the front.
+WITH told AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(reports)s::jsonb) AS t (
+        seq bigint, job_id uuid, next text, delay_s float8, charged boolean, lost boolean, host_pause_s float8,
+        outcome text, code text, detail text, error_class text, error_code text, error_detail text, target_status smallint,
+        phase text, bytes bigint, exchange jsonb, expired_only boolean,
+        result_key text, result_size bigint, result_sha256 text, result_content_type text, result_complete text,
+        result_meta jsonb)
+), locked AS MATERIALIZED (
+    SELECT job.id, job.final_state, job.last_number FROM job JOIN (SELECT DISTINCT job_id FROM told) t ON t.job_id = job.id
+    ORDER BY job.id FOR UPDATE OF job
+), let_go AS (
+    DELETE FROM lease USING told, locked
+    WHERE lease.seq = told.seq AND locked.id = lease.job_id
+        AND (NOT told.expired_only OR lease.expires_at < coalesce(%(now)s::timestamptz, clock_timestamp()))
+    RETURNING lease.*
+), ended AS MATERIALIZED (
+    SELECT let_go.number, let_go.priority, let_go.tenant_id, let_go.host, let_go.worker, let_go.started_at,
+        locked.final_state AS was, told.*
+    FROM let_go JOIN told USING (seq) JOIN locked ON locked.id = let_go.job_id
+), recorded AS (
+    INSERT INTO attempt (job_id, seq, number, worker, started_at, finished_at, outcome, code, detail, charged,
+        target_status, phase, bytes, exchange)
+    SELECT job_id, seq, number, worker, started_at, clock_timestamp(),
+        CASE WHEN was = 'cancelled' THEN 'cancelled' ELSE outcome END, code, detail, charged,
+        target_status, phase, coalesce(bytes, 0), coalesce(exchange, '{}')
+    FROM ended
+), again AS (
+    INSERT INTO queued (job_id, priority, tenant_id, host, front)
+    SELECT job_id, priority, tenant_id, host, true FROM ended
+    WHERE was IS NULL AND next = 'queued' AND delay_s <= 0 ORDER BY seq
+), later AS (
+    INSERT INTO delayed (job_id, due_at, priority, tenant_id, host)
+    SELECT job_id, clock_timestamp() + make_interval(secs => delay_s), priority, tenant_id, host FROM ended
+    WHERE was IS NULL AND next = 'queued' AND delay_s > 0
+), paused AS (
+    INSERT INTO host (name, paused_until, pause_reason)
+    SELECT host, clock_timestamp() + make_interval(secs => max(host_pause_s)), 'retry_after' FROM ended
+    WHERE host_pause_s IS NOT NULL GROUP BY host ORDER BY host
+    ON CONFLICT (name) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason
+        WHERE host.paused_until IS NULL OR host.paused_until < excluded.paused_until
+)
+UPDATE job SET
+    attempts = job.attempts + ended.charged::int,
+    lost = job.lost + ended.lost::int,
+    last_number = ended.number,
+    started_at = coalesce(job.started_at, ended.started_at),
+    error_class = CASE WHEN ended.error_code IS NULL THEN job.error_class ELSE ended.error_class END,
+    error_code = coalesce(ended.error_code, job.error_code),
+    error_detail = CASE WHEN ended.error_code IS NULL THEN job.error_detail ELSE ended.error_detail END,
+    error_at = CASE WHEN ended.error_code IS NULL THEN job.error_at ELSE clock_timestamp() END,
+    final_state = CASE WHEN ended.was IS NULL THEN nullif(ended.next, 'queued') ELSE job.final_state END,
+    finished_at = CASE WHEN ended.was IS NULL AND ended.next <> 'queued' THEN clock_timestamp() ELSE job.finished_at END,
+    result_key = CASE WHEN ended.was IS NULL THEN ended.result_key END,
+    result_size = CASE WHEN ended.was IS NULL THEN ended.result_size END,
+    result_sha256 = CASE WHEN ended.was IS NULL THEN ended.result_sha256 END,
+    result_content_type = CASE WHEN ended.was IS NULL THEN ended.result_content_type END,
+    result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
+    result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
+FROM ended WHERE job.id = ended.job_id
+RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied

@@ -1,0 +1,17 @@
+-- Ready rows that no worker took in time go back to the front of their queues; their tokens are given back.
+-- NFR-6: a token spent long ago must not become a late burst at the target.
+WITH me AS MATERIALIZED (
+    SELECT 1 FROM dispatcher WHERE epoch = %(epoch)s::bigint AND expires_at > clock_timestamp() FOR SHARE
+), old AS (
+    DELETE FROM ready WHERE pos = ANY (ARRAY (
+        SELECT pos FROM ready
+        WHERE pos >= (SELECT last_value FROM ready_floor)
+            AND ready_at < clock_timestamp() - make_interval(secs => %(ready_ttl_s)s::float8)
+            AND EXISTS (SELECT FROM me)
+        ORDER BY pos FOR UPDATE SKIP LOCKED))
+    RETURNING pos, seq, job_id, priority, tenant_id, host
+), back AS (
+    INSERT INTO queued (job_id, priority, tenant_id, host, front)
+    SELECT job_id, priority, tenant_id, host, true FROM old ORDER BY pos DESC
+)
+SELECT seq FROM old

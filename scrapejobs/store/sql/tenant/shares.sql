@@ -1,0 +1,3 @@
+-- Weight and cap of every tenant.
+-- FR-12, NFR-5.
+SELECT id, weight, max_running FROM tenant

@@ -1,0 +1,200 @@
+"""The only code that changes a job's state. Each verb compares and sets; an answer of None, False or an empty list means
+that somebody else was first, and callers must look at it (ADR-0003).
+
+Locks are taken in one order: the job's row, then its place (ADR-0004). The claim alone starts at a place, and takes no
+job's lock.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from scrapejobs.store.reports import Report, rows_of
+from scrapejobs.store.run import Row, Statement, Steps, verb
+
+_PLACES: Final = ("queued/remove", "delayed/remove", "ready/remove")
+_ROUNDS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job as intake hands it in, already checked. `params` is the JSON object of api.md."""
+
+    id: UUID
+    tenant_id: int
+    priority: int
+    url: str
+    host: str
+    params: dict[str, Any]
+    callback_url: str | None
+    tags: dict[str, str]
+    max_attempts: int
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's key, what it was used for (SHA-256), and how long it holds."""
+
+    key: str
+    fingerprint: bytes
+    ttl_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    job_id: UUID
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReused:
+    """The key stands for another request."""
+
+
+@verb()
+def submit(job: NewJob, key: IdempotencyKey | None = None) -> Steps[Submitted | KeyReused]:
+    """Takes a job in: one row, unpublished, and its receipt (FR-1, FR-2). Durable when it returns."""
+    params = {
+        "id": job.id,
+        "tenant_id": job.tenant_id,
+        "priority": job.priority,
+        "url": job.url,
+        "host": job.host,
+        "params": msgspec.json.encode(job.params).decode(),
+        "callback_url": job.callback_url,
+        "tags": msgspec.json.encode(job.tags).decode(),
+        "max_attempts": job.max_attempts,
+        "deadline_s": job.deadline_s,
+        "key": key.key if key else None,
+        "fingerprint": key.fingerprint if key else None,
+        "receipt_ttl_s": key.ttl_s if key else None,
+    }
+    if (yield Statement("job/submit", params)) or key is None:
+        return Submitted(job.id, replayed=False)
+    (receipt,) = yield Statement("receipt/find", {"tenant_id": job.tenant_id, "key": key.key})
+    if bytes(receipt["fingerprint"]) != key.fingerprint:
+        return KeyReused()
+    return Submitted(receipt["job_id"], replayed=True)
+
+
+def fingerprint(path: str, body: Any) -> bytes:
+    """SHA-256 of what a key is used for: the path and the parsed body, whatever its spacing and order of keys."""
+    return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="deterministic")).digest()
+
+
+@verb()
+def publish(*, limit: int) -> Steps[int]:
+    """Moves up to `limit` unpublished jobs into their queues; how many."""
+    return len((yield Statement("job/publish", {"limit": limit})))
+
+
+@verb()
+def promote(*, limit: int, now: datetime | None = None) -> Steps[int]:
+    """Puts retries whose time has come back into their queues; how many."""
+    return len((yield Statement("delayed/promote", {"limit": limit, "now": now})))
+
+
+@verb()
+def claim(*, worker_id: UUID, worker: str, limit: int, lease_s: float) -> Steps[list[Row]]:
+    """Takes up to `limit` ready jobs under leases; the rows of `ready/claim.sql`."""
+    params = {"worker_id": worker_id, "worker": worker, "limit": limit, "lease_s": lease_s}
+    return (yield Statement("ready/claim", params))
+
+
+@verb()
+def renew(seqs: Sequence[int], *, lease_s: float) -> Steps[set[int]]:
+    """Renews leases; the fences that were renewed. One that is missing may also just be locked: see `standing`."""
+    rows = yield Statement("lease/renew", {"seqs": list(seqs), "lease_s": lease_s})
+    return {row["seq"] for row in rows}
+
+
+@verb()
+def standing(seqs: Sequence[int]) -> Steps[dict[int, bool]]:
+    """Which leases stand: fence to "its job is already final", which for a running job means cancelled."""
+    rows = yield Statement("lease/standing", {"seqs": list(seqs)})
+    return {row["seq"]: row["is_final"] for row in rows}
+
+
+@verb()
+def report(reports: Sequence[Report], *, now: datetime | None = None) -> Steps[dict[int, Row]]:
+    """Ends attempts as their plans say. Rows by fence, with `applied` False where the job was final already; a fence that
+    is absent had lost its lease, and changed nothing (NFR-4).
+    """
+    rows = yield Statement("lease/report", {"reports": rows_of(reports), "now": now})
+    return {row["seq"]: row for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """`cancelled`: done now or before; `running_on`: the worker to be told; `final`: the state that forbids it."""
+
+    cancelled: bool
+    running_on: UUID | None = None
+    final: str | None = None
+
+
+@verb(atomic=True)
+def cancel(job_id: UUID, *, tenant_id: int | None) -> Steps[Cancellation | None]:
+    """Cancels an unfinished job, wherever it is; None when the tenant has no such job (FR-5)."""
+    rows = yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})
+    if not rows:
+        return None
+    final = rows[0]["final_state"]
+    if final is not None:
+        return Cancellation(cancelled=final == "cancelled", final=final)
+    runner = yield from _leave_place(job_id, published=rows[0]["published_at"] is not None)
+    yield Statement("job/cancel", {"id": job_id})
+    return Cancellation(cancelled=True, running_on=runner)
+
+
+@verb(atomic=True)
+def expire(job_id: UUID) -> Steps[bool]:
+    """Fails a job whose deadline passed before it could start; False when it runs or is no longer overdue."""
+    rows = yield Statement("job/lock", {"id": job_id, "tenant_id": None})
+    if not rows or rows[0]["final_state"] is not None or not rows[0]["overdue"]:
+        return False
+    if (yield Statement("lease/find", {"id": job_id})):
+        return False
+    runner = yield from _leave_place(job_id, published=rows[0]["published_at"] is not None)
+    if runner is not None:
+        return False
+    return bool(
+        (yield Statement("job/expire", {"id": job_id, "detail": "the deadline passed before it could start"}))
+    )
+
+
+def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
+    """Takes a locked, unfinished job out of its place; who runs it, if it runs.
+
+    Each look is a snapshot of its own, in the order in which jobs move, so that a job moving forward is met. One that is
+    taken back from ready to its queue in between is missed, hence the rounds: a published job is always somewhere.
+    """
+    for _ in range(_ROUNDS if published else 0):
+        for place in _PLACES:
+            if (yield Statement(place, {"id": job_id})):
+                return None
+        lease = yield Statement("lease/find", {"id": job_id})
+        if lease:
+            worker: UUID = lease[0]["worker_id"]
+            return worker
+    return None
+
+
+@verb(atomic=True)
+def requeue(job_id: UUID, *, tenant_id: int | None) -> Steps[Literal["requeued", "not-failed"] | None]:
+    """Sends a dead letter back with a fresh set of attempts; None when the tenant has no such job (FR-10)."""
+    if not (yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})):
+        return None
+    return "requeued" if (yield Statement("job/requeue", {"id": job_id})) else "not-failed"
+
+
+@verb()
+def discard(job_id: UUID) -> Steps[bool]:
+    """Puts a dead letter aside; False when it is none (FR-10)."""
+    return bool((yield Statement("job/discard", {"id": job_id})))
