@@ -1,7 +1,7 @@
 """The life of a job: its states, what moves it, and nothing else.
 
 A job is unfinished until `final_state` is set. What an unfinished job does is said by the one place that holds it
-(ADR-0003): unpublished, queued, delayed, ready or lease. `Status` is what the API shows of that.
+(ADR-0012): unpublished, queued, delayed, ready or lease. `Status` is what the API shows of that.
 """
 
 from dataclasses import dataclass

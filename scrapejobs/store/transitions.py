@@ -1,7 +1,7 @@
 """The only code that changes a job's state. Each verb compares and sets; an answer of None, False or an empty list means
 that somebody else was first, and callers must look at it (ADR-0003).
 
-Locks are taken in one order: the job's row, then its place (ADR-0004). The claim alone starts at a place, and takes no
+Locks are taken in one order: the job's row, then its place (ADR-0013). The claim alone starts at a place, and takes no
 job's lock.
 """
 

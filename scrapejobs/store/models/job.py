@@ -5,7 +5,7 @@ class Job(models.Model):
     """What a client asked for: fetch one target once. Partitioned by day on `id`.
 
     `final_state` is NULL until the job is final. Until then it is in one place: unpublished (`published_at` NULL),
-    `queued`, `delayed`, `ready` or `lease` (ADR-0003).
+    `queued`, `delayed`, `ready` or `lease` (ADR-0012).
     """
 
     class FinalState(models.TextChoices):
