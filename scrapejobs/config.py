@@ -11,7 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr, ValidationError
+from pydantic import (
+    AliasChoices,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
 from pydantic import IPvAnyNetwork, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -68,7 +76,7 @@ class Config(BaseSettings):
     sweep_s: PositiveFloat = 5.0
     dispatch_lease_s: PositiveFloat = 5.0
     ready_ttl_s: PositiveFloat = 2.0
-    poll_s: PositiveFloat = 2.0
+    poll_s: PositiveFloat = 5.0
     heartbeat_s: PositiveFloat = 5.0
 
     # Retry policy
@@ -120,7 +128,9 @@ class Config(BaseSettings):
     @field_validator("egress_allow", "egress_deny", "allowed_hosts", "ports_deny", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        return (
+            [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        )
 
     @model_validator(mode="after")
     def _consistent(self) -> "Config":
@@ -129,7 +139,9 @@ class Config(BaseSettings):
         if self.deadline_s > self.deadline_cap_s:
             raise ValueError("DEADLINE_S must not be above DEADLINE_CAP_S")
         if self.deadline_cap_s > (self.retention_days - 1) * 86_400:
-            raise ValueError("DEADLINE_CAP_S must end a day before RETENTION_DAYS does: a job outlives no row")
+            raise ValueError(
+                "DEADLINE_CAP_S must end a day before RETENTION_DAYS does: a job outlives no row"
+            )
         return self
 
     @property
@@ -157,7 +169,11 @@ def load() -> Config:
     except ValidationError as error:
         mistakes += [_in_words(detail) for detail in error.errors(include_url=False)]
     if mistakes:
-        hint = "" if env_file.is_file() else "\n(no local stack runs here: `make up` starts one and sets what is missing)"
+        hint = (
+            ""
+            if env_file.is_file()
+            else "\n(no local stack runs here: `make up` starts one and sets what is missing)"
+        )
         raise ConfigError("the configuration cannot be used:\n  " + "\n  ".join(mistakes) + hint)
     return config
 

@@ -9,6 +9,7 @@ from scrapejobs.domain.outcome import Cancelled, Lost, Outcome, Permanent, Relea
 POISON: Final = "poison"
 LOST_WORKER: Final = "lost_worker"
 DEADLINE_EXCEEDED: Final = "deadline_exceeded"
+_MAY_HAVE_TAKEN: Final = "its worker went away; not repeated, because the target may have taken it"
 
 OURS: Final = frozenset({"store_unavailable", "worker_error"})
 """Faults of our own side: tried again, and never counted against the job's attempts."""
@@ -77,6 +78,8 @@ def plan(outcome: Outcome, standing: Standing, policy: RetryPolicy, *, random: C
             return _after_temporary(outcome, standing, policy, random)
         case Lost():
             return _after_lost(standing, policy)
+        case Released() if not standing.may_repeat:
+            return Plan("failed", charged=False, reason=Reason("temporary", LOST_WORKER, _MAY_HAVE_TAKEN))
         case Released() | Cancelled():
             return Plan("queued", charged=False)
 

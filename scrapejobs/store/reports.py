@@ -1,6 +1,6 @@
 """How ended attempts are told to `lease/report.sql`: outcome, plan and fence become one row each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 from uuid import UUID
@@ -8,7 +8,8 @@ from uuid import UUID
 import msgspec
 
 from scrapejobs.domain.outcome import Exchange, Lost, Outcome, Permanent, Released, Stored, Temporary
-from scrapejobs.domain.retry import Plan
+from scrapejobs.domain.retry import RetryPolicy, Standing, plan
+from scrapejobs.store.run import Row
 
 _NAMES: Final = {
     Stored: "stored",
@@ -19,34 +20,51 @@ _NAMES: Final = {
 }
 
 
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""What a target cannot take as a new action (RFC 9110, section 9.2.1), so that a repeat does no harm."""
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
+class Ended:
     """One ended attempt. `expired_only`: the sweeper speaks for a worker, so the lease must still be past its end."""
 
     seq: int
     job_id: UUID
     outcome: Outcome
-    plan: Plan
+    standing: Standing
     expired_only: bool = False
 
 
-def rows_of(reports: Sequence[Report]) -> str:
-    """The JSON array that `lease/report.sql` takes."""
-    return msgspec.json.encode([_row(report) for report in reports]).decode()
+def ended(claimed: Row, outcome: Outcome, *, expired_only: bool = False) -> Ended:
+    """The end of an attempt that a row of `ready/claim.sql` or `lease/expired.sql` describes."""
+    params = claimed["params"]
+    standing = Standing(
+        attempts=claimed["attempts"],
+        lost=claimed["lost"],
+        max_attempts=claimed["max_attempts"],
+        remaining_s=claimed["remaining_s"],
+        may_repeat=params["method"] in SAFE_METHODS or params["retry_unsafe"],
+    )
+    return Ended(claimed["seq"], claimed["job_id"], outcome, standing, expired_only)
 
 
-def _row(report: Report) -> dict[str, Any]:
-    outcome, plan = report.outcome, report.plan
+def rows_of(attempts: Sequence[Ended], *, policy: RetryPolicy, random: Callable[[], float]) -> str:
+    """The JSON array that `lease/report.sql` takes: what happened, and what the planner makes of it."""
+    return msgspec.json.encode([_row(attempt, policy, random) for attempt in attempts]).decode()
+
+
+def _row(attempt: Ended, policy: RetryPolicy, random: Callable[[], float]) -> dict[str, Any]:
+    outcome, next_ = attempt.outcome, plan(attempt.outcome, attempt.standing, policy, random=random)
     exchange = getattr(outcome, "exchange", None) or Exchange()
     row = {
-        "seq": report.seq,
-        "job_id": report.job_id,
-        "expired_only": report.expired_only,
-        "next": plan.next,
-        "delay_s": plan.delay_s,
-        "charged": plan.charged,
-        "lost": plan.lost,
-        "host_pause_s": plan.host_pause_s,
+        "seq": attempt.seq,
+        "job_id": attempt.job_id,
+        "expired_only": attempt.expired_only,
+        "next": next_.next,
+        "delay_s": next_.delay_s,
+        "charged": next_.charged,
+        "lost": next_.lost,
+        "host_pause_s": next_.host_pause_s,
         "outcome": _NAMES.get(type(outcome), "cancelled"),
         "code": getattr(outcome, "code", None),
         "detail": getattr(outcome, "detail", None),
@@ -55,13 +73,13 @@ def _row(report: Report) -> dict[str, Any]:
         "bytes": exchange.bytes_read,
         "exchange": {**asdict(replace(exchange, timings={})), "timings": dict(exchange.timings)},
     }
-    if plan.reason:
+    if next_.reason:
         row |= {
-            "error_class": plan.reason.cls,
-            "error_code": plan.reason.code,
-            "error_detail": plan.reason.detail,
+            "error_class": next_.reason.cls,
+            "error_code": next_.reason.code,
+            "error_detail": next_.reason.detail,
         }
-    if isinstance(outcome, Stored) and plan.next == "succeeded":
+    if isinstance(outcome, Stored):
         row |= _result(outcome)
     return row
 

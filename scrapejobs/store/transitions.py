@@ -6,7 +6,7 @@ job's lock.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -14,7 +14,8 @@ from uuid import UUID
 
 import msgspec
 
-from scrapejobs.store.reports import Report, rows_of
+from scrapejobs.domain.retry import RetryPolicy
+from scrapejobs.store.reports import Ended, rows_of
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
 _PLACES: Final = ("queued/remove", "delayed/remove", "ready/remove")
@@ -122,11 +123,13 @@ def standing(seqs: Sequence[int]) -> Steps[dict[int, bool]]:
 
 
 @verb()
-def report(reports: Sequence[Report], *, now: datetime | None = None) -> Steps[dict[int, Row]]:
-    """Ends attempts as their plans say. Rows by fence, with `applied` False where the job was final already; a fence that
-    is absent had lost its lease, and changed nothing (NFR-4).
-    """
-    rows = yield Statement("lease/report", {"reports": rows_of(reports), "now": now})
+def report(
+    attempts: Sequence[Ended], *, policy: RetryPolicy, random: Callable[[], float], now: datetime | None = None
+) -> Steps[dict[int, Row]]:
+    """Ends attempts as the planner decides. Rows by fence, with `applied` False where the job was final already; a
+    fence that is absent had lost its lease, and changed nothing (NFR-4)."""
+    reports = rows_of(attempts, policy=policy, random=random)
+    rows = yield Statement("lease/report", {"reports": reports, "now": now})
     return {row["seq"]: row for row in rows}
 
 

@@ -1,0 +1,108 @@
+"""Wake-ups and cancels over Valkey pub/sub: hints, never the truth. What is lost costs one poll interval (ADR-0012).
+
+`SyncBus` sends from the gateway and commands; `Bus` sends and listens in the loops. Neither raises nor waits for long
+when Valkey is away: nothing that was promised may depend on it (P10).
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+WAKE: Final = "scrapejobs:wake"
+CANCEL: Final = "scrapejobs:cancel"
+
+_PATIENCE_S: Final = 0.1
+_REST_AFTER_FAILURE_S: Final = 1.0
+_PING_S: Final = 5.0
+
+
+class SyncBus:
+    """Sends hints. After a failure it sends none for a second, so that a dead Valkey costs requests nothing."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(
+            url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S, retry=Retry(NoBackoff(), 0)
+        )
+        self._rest_until = 0.0
+
+    def wake(self, topic: str) -> None:
+        """Tells the loops that wait for `topic` that there is work."""
+        self._send(WAKE, topic)
+
+    def cancelled(self, job_id: UUID) -> None:
+        """Tells the worker that runs a job to let go of it."""
+        self._send(CANCEL, str(job_id))
+
+    def _send(self, channel: str, message: str) -> None:
+        if time.monotonic() < self._rest_until:
+            return
+        try:
+            self._client.publish(channel, message)
+        except (redis.RedisError, OSError):
+            self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
+
+
+class Bus:
+    """Sends hints and hears them. `connected` tells whether wake-ups can be relied on; if not, poll."""
+
+    def __init__(
+        self, url: str, *, on_wake: Callable[[str], None], on_cancel: Callable[[UUID], None] | None = None
+    ) -> None:
+        self._client = redis.asyncio.Redis.from_url(
+            url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S, retry=None
+        )
+        self._hearing = redis.asyncio.Redis.from_url(url, socket_connect_timeout=1.0, retry=None)
+        self._on_wake = on_wake
+        self._on_cancel = on_cancel
+        self._rest_until = 0.0
+        self.connected = False
+
+    async def wake(self, topic: str) -> None:
+        """Tells the loops that wait for `topic`, in whatever process, that there is work."""
+        if time.monotonic() < self._rest_until:
+            return
+        try:
+            await self._client.publish(WAKE, topic)
+        except (redis.RedisError, OSError):
+            self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
+
+    async def listen(self) -> None:
+        """Hears hints until cancelled; connects again whenever the connection is lost."""
+        while True:
+            try:
+                await self._hear()
+            except (redis.RedisError, OSError):
+                self.connected = False
+                await asyncio.sleep(_REST_AFTER_FAILURE_S)
+
+    async def aclose(self) -> None:
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self._client.aclose()
+            await self._hearing.aclose()
+
+    async def _hear(self) -> None:
+        async with self._hearing.pubsub() as pubsub:
+            await pubsub.subscribe(WAKE, *([CANCEL] if self._on_cancel else []))
+            while True:
+                message = await pubsub.get_message(ignore_subscribe_messages=False, timeout=_PING_S)
+                if message is None:
+                    await pubsub.ping()
+                elif message["type"] == "subscribe":
+                    self.connected = True
+                elif message["type"] == "message":
+                    self._heard(message["channel"].decode(), message["data"].decode())
+
+    def _heard(self, channel: str, text: str) -> None:
+        if channel == WAKE:
+            self._on_wake(text)
+        elif self._on_cancel:
+            with contextlib.suppress(ValueError):
+                self._on_cancel(UUID(text))
