@@ -23,14 +23,14 @@ _NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\
 _KEY: Final = re.compile(r"sj_([a-z2-7]{16})_([a-z2-7]{32})")
 
 
-class UnknownTenant(LookupError):
+class TenantNotFoundError(LookupError):
     """No tenant has this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no tenant is called {name!r}")
 
 
-class UnknownKey(LookupError):
+class KeyNotFoundError(LookupError):
     """No key in force has this id."""
 
     def __init__(self, public_id: str) -> None:
@@ -63,11 +63,11 @@ def parse_key(text: str) -> Credential | None:
 
 
 def find_tenant(name: str) -> Tenant:
-    """The tenant of that name. Raises `UnknownTenant`."""
+    """The tenant of that name. Raises `TenantNotFoundError`."""
     try:
         return Tenant.objects.get(name=name)
     except Tenant.DoesNotExist:
-        raise UnknownTenant(name) from None
+        raise TenantNotFoundError(name) from None
 
 
 def add_tenant(name: str) -> Tenant:
@@ -86,7 +86,7 @@ def ensure_tenant(name: str) -> Tenant:
 
 
 def change_tenant(name: str, changes: dict[str, Any]) -> Tenant:
-    """Sets the named limits; None clears one. Raises `UnknownTenant`, or Django's `ValidationError` for a bad value."""
+    """Sets the named limits; None clears one. Raises `TenantNotFoundError`, `ValidationError`."""
     tenant = find_tenant(name)
     for field, value in changes.items():
         setattr(tenant, field, value)
@@ -96,7 +96,7 @@ def change_tenant(name: str, changes: dict[str, Any]) -> Tenant:
 
 
 def create_key(tenant_name: str, scopes: Collection[str] = SCOPES) -> str:
-    """A new key of a tenant, in full: it cannot be shown again. Raises `UnknownTenant`, `ValueError` for a bad scope."""
+    """A new key, in full: it cannot be shown again. Raises `TenantNotFoundError`, `ValueError` (a bad scope)."""
     return str(issue_key(find_tenant(tenant_name), scopes)[1])
 
 
@@ -104,9 +104,7 @@ def issue_key(tenant: Tenant, scopes: Collection[str]) -> tuple[ApiKey, Credenti
     """A new key's row and the key itself. Raises `ValueError` unless the scopes are some of `SCOPES`."""
     wrong = sorted(set(scopes) - set(SCOPES))
     if wrong or not scopes:
-        raise ValueError(
-            f"a key has one or more of the scopes {', '.join(SCOPES)}; not {', '.join(wrong) or 'none'}"
-        )
+        raise ValueError(f"a key has one or more of the scopes {', '.join(SCOPES)}; not {', '.join(wrong) or 'none'}")
     credential = Credential(public_id=_base32(_PUBLIC_BYTES), secret=_base32(_SECRET_BYTES))
     row = ApiKey.objects.create(
         tenant=tenant,
@@ -118,14 +116,14 @@ def issue_key(tenant: Tenant, scopes: Collection[str]) -> tuple[ApiKey, Credenti
 
 
 def revoke_key(public_id: str) -> ApiKey:
-    """Takes a key out of force, for good. Raises `UnknownKey`; one revoked before is not known either."""
+    """Takes a key out of force, for good. Raises `KeyNotFoundError`; one revoked before is not known either."""
     if not ApiKey.objects.filter(public_id=public_id, revoked_at__isnull=True).update(revoked_at=Now()):
-        raise UnknownKey(public_id)
+        raise KeyNotFoundError(public_id)
     return ApiKey.objects.select_related("tenant").get(public_id=public_id)
 
 
 def keys_of(tenant_name: str | None) -> QuerySet[ApiKey]:
-    """The keys of one tenant, or of all, oldest first. Raises `UnknownTenant`."""
+    """The keys of one tenant, or of all, oldest first. Raises `TenantNotFoundError`."""
     keys = ApiKey.objects.select_related("tenant").order_by("tenant__name", "id")
     return keys if tenant_name is None else keys.filter(tenant=find_tenant(tenant_name))
 
