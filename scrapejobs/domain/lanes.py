@@ -1,0 +1,209 @@
+"""What the picker remembers: tenants with their flows, lanes of entries, hosts with lines before them.
+
+    Tenant --one per queue--> Flow --in turn--> Lane (queue, tenant, host) --> Host --while crowded--> Line
+
+These classes keep their own books; `picking.Picker` moves lanes between them.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from scrapejobs.domain.fairness import FairQueue, Turns
+from scrapejobs.domain.politeness import INFINITY, Gate
+
+
+@dataclass(frozen=True, slots=True)
+class TenantShare:
+    """A tenant's weight against the other tenants, and how many of its jobs may run at once (None: no limit).
+
+    A tenant that shall get nothing has its keys revoked, not a weight of zero: ValueError. (FR-12)
+    """
+
+    weight: float = 1.0
+    max_running: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise ValueError(f"weight must be above 0, not {self.weight}")
+        if self.max_running is not None and self.max_running < 1:
+            raise ValueError(f"max_running must be at least 1 or None, not {self.max_running}")
+
+
+class Tenant:
+    """One tenant: its load, and a flow in each queue in which it has work."""
+
+    __slots__ = ("cost", "flows", "id", "max_running", "running")
+
+    def __init__(self, tenant_id: int, share: TenantShare) -> None:
+        self.id = tenant_id
+        self.flows: list[Flow | None] = [None, None, None]
+        self.running = 0
+        self.set_share(share)
+
+    def set_share(self, share: TenantShare) -> None:
+        self.cost = 1 / share.weight  # of a turn, in virtual time
+        self.max_running: float = INFINITY if share.max_running is None else share.max_running
+
+
+class Flow:
+    """One tenant's work in one queue: the unit of fairness. Its lanes, so its hosts, take turns.
+
+    `ready` lanes found room at their host when last asked. `woken` lanes hold a promise of room at a
+    crowded host: it must not lie idle for a whole round of the tenant's hosts, so they get every second turn.
+    """
+
+    __slots__ = (
+        "is_active",
+        "n_lanes",
+        "prefer_woken",
+        "queue",
+        "ready",
+        "refunds",
+        "tag",
+        "tenant",
+        "woken",
+    )
+
+    def __init__(self, queue: int, tenant: Tenant) -> None:
+        self.queue = queue
+        self.tenant = tenant
+        self.tag = 0.0
+        self.ready: deque[Lane] = deque()
+        self.woken: deque[Lane] | None = None  # made when first needed: most flows never wait
+        self.prefer_woken = True
+        self.is_active = False  # stands in its queue
+        self.n_lanes = 0  # wherever they are
+        self.refunds = 0  # turns had for jobs that never started
+
+    def take_lane(self) -> "Lane | None":
+        """Take out the lane whose turn it is."""
+        if self.woken and (self.prefer_woken or not self.ready):
+            return self.woken.popleft()
+        return self.ready.popleft() if self.ready else None
+
+    def cost(self) -> float:
+        """What the turn just had costs in virtual time."""
+        if self.refunds:
+            self.refunds -= 1
+            return 0.0
+        return self.tenant.cost
+
+
+class LaneState(Enum):
+    EMPTY = auto()  # holds nothing; kept only while its tag at the host still counts
+    READY = auto()  # in its flow
+    WAITING = auto()  # parked: in the line before its host
+    WOKEN = auto()  # in its flow again, with a promise of room at its host
+
+
+class Lane:
+    """The entries of one (queue, tenant, host), first in first out, as two lists (a deque takes ten times as much)."""
+
+    __slots__ = ("flow", "head", "host", "state", "tag", "tail")
+
+    def __init__(self, flow: Flow, host: "Host") -> None:
+        self.flow = flow
+        self.host = host
+        self.head: list[int] = []  # next one last
+        self.tail: list[int] = []
+        self.state = LaneState.EMPTY
+        self.tag = 0.0  # in the line before its host
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.tail)
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        return self.flow.queue, self.flow.tenant.id, self.host.key
+
+    def append(self, seq: int, *, front: bool) -> None:
+        (self.head if front else self.tail).append(seq)
+
+    def pop(self) -> int:
+        if not self.head:
+            self.tail.reverse()
+            self.head, self.tail = self.tail, self.head
+        return self.head.pop()
+
+
+class Line:
+    """The lanes that wait before one crowded host: queues 6:3:1 and tenants by weight, as everywhere."""
+
+    __slots__ = ("n_waiting", "n_woken", "queues", "turns")
+
+    def __init__(self) -> None:
+        self.queues: tuple[FairQueue[Lane], ...] = (FairQueue(), FairQueue(), FairQueue())
+        self.turns = Turns()
+        self.n_waiting = 0
+        self.n_woken = 0  # promises of room not yet used
+
+    @property
+    def is_crowded(self) -> bool:
+        return self.n_waiting > 0 or self.n_woken > 0
+
+    def push(self, lane: Lane) -> None:
+        """The lane waits. A queue that had nobody here may be one turn behind the others, not more."""
+        queue = lane.flow.queue
+        if not self.queues[queue].heap:
+            self.turns.join(queue, credit=1)
+        self.queues[queue].push(lane)
+        lane.state = LaneState.WAITING
+        self.n_waiting += 1
+
+    def pop(self) -> Lane:
+        """Take out the lane whose turn it is. It has no promise yet and has paid nothing."""
+        queue = self.turns.choose(self.queues)
+        if queue is None:
+            raise LookupError("nobody waits")
+        self.n_waiting -= 1
+        lane = self.queues[queue].pop()
+        lane.state = LaneState.READY
+        return lane
+
+    def reserve(self, lane: Lane) -> None:
+        """The next room is promised to `lane`; its queue has had its turn."""
+        self.turns.charge(lane.flow.queue)
+        lane.state = LaneState.WOKEN
+        self.n_woken += 1
+
+    def release(self, lane: Lane) -> None:
+        """The promise is void: `lane` could not use it."""
+        self.turns.refund(lane.flow.queue)
+        lane.state = LaneState.READY
+        self.n_woken -= 1
+
+    def redeem(self, lane: Lane) -> None:
+        """`lane` has started a job by its promise."""
+        lane.tag += lane.flow.tenant.cost
+        lane.state = LaneState.READY
+        self.n_woken -= 1
+
+
+class Host:
+    """One host: its gate, the line before it, and when to look at the line again."""
+
+    __slots__ = ("gate", "is_retiring", "key", "line", "n_lanes", "rings_at")
+
+    def __init__(self, key: str, gate: Gate) -> None:
+        self.key = key
+        self.gate = gate
+        self.line: Line | None = None  # made when first needed: most hosts are never crowded
+        self.rings_at = INFINITY
+        self.n_lanes = 0
+        self.is_retiring = False
+
+    @property
+    def is_crowded(self) -> bool:
+        return self.line is not None and self.line.is_crowded
+
+    @property
+    def is_idle(self) -> bool:
+        return self.n_lanes == 0 and self.gate.running == 0
+
+    def has_room_for(self, now: float, lane: Lane) -> bool:
+        """Whether `lane` may start a job now. Room that is promised to others is no room."""
+        room = self.gate.room(now)
+        if self.line is not None and lane.state is not LaneState.WOKEN:
+            room -= self.line.n_woken
+        return room >= 1
