@@ -7,6 +7,7 @@ RFC 3986: no userinfo, no backslash, no white space, no percent-encoding or lega
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlencode
@@ -44,7 +45,7 @@ class InvalidUrl(ValueError):  # noqa: N818 - named as the API problem is
 
 
 class UrlNotAllowed(ValueError):  # noqa: N818 - named as the API problem is
-    """A well-formed URL that may not be fetched (API problem `url-not-allowed`); `reason` is what is refused."""
+    """A well-formed URL that may not be fetched (API problem `url-not-allowed`); `reason` says what."""
 
     def __init__(self, reason: Literal["scheme", "port", "address"], text: str) -> None:
         super().__init__(text)
@@ -106,7 +107,7 @@ def parse_target(
     return Target(f"{scheme}://{netloc}{_wire_path(path)}", scheme, host, port, literal is not None)
 
 
-def with_query(url: str, query: dict[str, str]) -> str:
+def with_query(url: str, query: Mapping[str, str]) -> str:
     """The URL with these pairs added to its query, percent-encoded; what was there stays as it was."""
     if not query:
         return url

@@ -1,0 +1,63 @@
+"""Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
+
+import asyncio
+from typing import Protocol
+
+import aiohttp
+
+from scrapejobs.adapters.decoding import ContentDecoder
+from scrapejobs.adapters.fetch_errors import FetchFailed
+from scrapejobs.adapters.guard import Dial
+from scrapejobs.adapters.spool import Spool, TooLarge
+
+_PIECES_BEFORE_OTHERS = 16  # decoded pieces until other jobs of this event loop get a turn
+
+
+class RateLimits(Protocol):
+    """The slowest that a body may come: bytes a second, on the wire, once some seconds have passed."""
+
+    @property
+    def min_rate_bytes_s(self) -> float: ...
+    @property
+    def min_rate_after_s(self) -> float: ...
+
+
+async def receive(
+    response: aiohttp.ClientResponse, *, spool: Spool, dial: Dial, limits: RateLimits, max_bytes: int
+) -> ContentDecoder:
+    """Stream the decoded body into the spool and return the decoder that saw its end.
+
+    Raises `TooLarge` (by the declared length, before anything is read, or one piece past the cap),
+    `BodyTruncated`, `BodyCorrupt`, or `FetchFailed` for a body that comes too slowly or not whole.
+    """
+    dial.enter("body")
+    length = response.content_length if response.method != "HEAD" else None
+    if length is not None and length > max_bytes:
+        raise TooLarge
+    decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())))
+    clock = asyncio.get_running_loop().time
+    began_at = clock()
+    slow_at = began_at + limits.min_rate_after_s
+    try:
+        async with asyncio.timeout_at(slow_at) as pace:
+            async for data in response.content.iter_any():
+                dial.bytes_read += len(data)
+                await _decode(decoder, data, spool=spool)
+                allowed_s = dial.bytes_read / limits.min_rate_bytes_s if limits.min_rate_bytes_s else float("inf")
+                pace.reschedule(began_at + max(limits.min_rate_after_s, allowed_s))
+    except TimeoutError:
+        raise FetchFailed("too_slow") from None
+    except aiohttp.ClientPayloadError as error:
+        if error.__cause__ is None and length is not None:
+            raise FetchFailed("body_incomplete", detail=f"got {dial.bytes_read} of {length} bytes") from None
+        raise
+    for piece in decoder.end():
+        await spool.write(piece)
+    return decoder
+
+
+async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:
+    for number, piece in enumerate(decoder.feed(data), start=1):
+        await spool.write(piece)
+        if number % _PIECES_BEFORE_OTHERS == 0:
+            await asyncio.sleep(0)

@@ -1,0 +1,242 @@
+"""Fetch one target: redirects by hand, every hop judged like a new URL, the body streamed into a spool.
+
+Each fetch has a session, a connector and a cookie jar of its own: nothing of one job can reach another.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO, Literal
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from scrapejobs.adapters import guard
+from scrapejobs.adapters.answer import Expectation, check_expectation, check_head, check_status, safe_headers
+from scrapejobs.adapters.body import receive
+from scrapejobs.adapters.fetch_errors import WIRE_ERRORS, FetchFailed, failure_of
+from scrapejobs.adapters.guard import Dial, Lookup, dialling
+from scrapejobs.adapters.spool import Spool
+from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.domain.content_type import parse_content_type
+from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
+from scrapejobs.domain.redirect import REDIRECTS, follow_location, next_method
+from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, masked, parse_target, with_query
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What the operator sets for every fetch of this process. Seconds and bytes."""
+
+    policy: EgressPolicy
+    deny_ports: frozenset[int] = frozenset()
+    dns_timeout_s: float = 5.0
+    connect_timeout_s: float = 10.0  # dial and TLS handshake, for each address
+    max_redirects: int = 10
+    max_header_bytes: int = 64 * 1024
+    max_headers: int = 256
+    max_headers_bytes: int = 256 * 1024
+    min_rate_bytes_s: float = 1024.0
+    min_rate_after_s: float = 10.0
+    user_agent: str = "scrapejobs"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What a job asks for. `timeout_s` holds the whole attempt, redirects included; `max_bytes` the decoded body."""
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    timeout_s: float = 60.0
+    max_bytes: int = 20 * MIB
+    follow_redirects: bool = True
+    accept_statuses: frozenset[int] = frozenset()
+    expect: Expectation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole answer. `body` is rewound and the caller's to close; `headers` can be stored anywhere."""
+
+    body: IO[bytes]
+    size: int
+    sha256: str
+    content_type: str | None
+    charset: str | None
+    headers: tuple[tuple[str, str], ...]
+    final_url: str
+    status: int
+    complete: Literal["yes", "unknown"]
+    flags: tuple[str, ...]
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One request of the chain."""
+
+    target: Target
+    method: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+class Fetcher:
+    """Fetches targets within limits; made once for each process, inside its event loop or before it."""
+
+    def __init__(self, limits: FetchLimits, *, lookup: Lookup | None = None) -> None:
+        self._limits = limits
+        self._lookup = lookup
+        self._tls = guard.tls_context()
+
+    async def fetch(self, request: FetchRequest) -> Fetched | Temporary | Permanent:
+        """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation."""
+        spool = Spool(max_bytes=request.max_bytes)
+        with dialling() as dial:
+            try:
+                async with asyncio.timeout(request.timeout_s), self._session(dial) as session:
+                    return await self._follow(session, request, spool=spool, dial=dial)
+            except WIRE_ERRORS as error:
+                spool.close()
+                return failure_of(error, dial)
+            except BaseException:
+                spool.close()
+                raise
+
+    async def _follow(
+        self, session: aiohttp.ClientSession, request: FetchRequest, *, spool: Spool, dial: Dial
+    ) -> Fetched:
+        url = with_query(request.url, request.query)
+        ask = _Ask(self._parse(url, invalid="invalid_url"), request.method, request.headers, request.body)
+        while True:
+            async with await self._send(session, ask) as response:
+                dial.status = response.status
+                check_head(response, limits=self._limits, asked=ask.headers)
+                if not _is_redirect(response.status, request):
+                    return await self._take(response, request, ask=ask, spool=spool, dial=dial)
+                dial.redirects.append(Hop(masked(ask.target.url), response.status))
+                if len(dial.redirects) > self._limits.max_redirects:
+                    raise FetchFailed("too_many_redirects")
+                ask = self._next(ask, response)
+                dial.status = None
+
+    async def _send(self, session: aiohttp.ClientSession, ask: _Ask) -> aiohttp.ClientResponse:
+        own = {"User-Agent": self._limits.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+        headers: CIMultiDict[str] = CIMultiDict(own)
+        headers.update(ask.headers)
+        return await session.request(
+            ask.method,
+            URL(ask.target.url, encoded=True),
+            headers=headers,
+            data=ask.body,
+            allow_redirects=False,
+        )
+
+    async def _take(
+        self, response: aiohttp.ClientResponse, request: FetchRequest, *, ask: _Ask, spool: Spool, dial: Dial
+    ) -> Fetched:
+        check_status(response, request.accept_statuses, follow=request.follow_redirects)
+        decoder = await receive(response, spool=spool, dial=dial, limits=self._limits, max_bytes=request.max_bytes)
+        body = await spool.finish()
+        content_type, charset = parse_content_type(response.headers.get("Content-Type", ""))
+        if request.expect is not None:
+            await check_expectation(request.expect, body, size=spool.size, content_type=content_type)
+        has_end = decoder.proves_end or _is_framed(response)
+        return Fetched(
+            body=body,
+            size=spool.size,
+            sha256=spool.sha256(),
+            content_type=content_type,
+            charset=charset,
+            headers=safe_headers(response),
+            final_url=ask.target.url,
+            status=response.status,
+            complete="yes" if has_end else "unknown",
+            flags=decoder.flags if spool.size else (*decoder.flags, "empty"),
+            exchange=dial.exchange(),
+        )
+
+    def _next(self, ask: _Ask, response: aiohttp.ClientResponse) -> _Ask:
+        locations = [value for name, value in response.raw_headers if name.lower() == b"location"]
+        if len(locations) != 1:
+            raise FetchFailed("redirect_invalid")
+        try:
+            url = follow_location(ask.target, locations[0])
+        except InvalidUrl:
+            raise FetchFailed("redirect_invalid") from None
+        target = self._parse(url, invalid="redirect_invalid")
+        method = next_method(ask.method, response.status)
+        following = replace(ask, target=target, method=method)
+        if method != ask.method:
+            following = replace(following, body=None, headers=_without_content(following.headers))
+        if target.origin != ask.target.origin:
+            following = replace(following, headers=_content_only(following))
+        return following
+
+    def _parse(self, url: str, *, invalid: str) -> Target:
+        try:
+            return parse_target(url, policy=self._limits.policy, deny_ports=self._limits.deny_ports)
+        except InvalidUrl:
+            raise FetchFailed(invalid) from None
+        except UrlNotAllowed as error:
+            raise FetchFailed(f"blocked_{error.reason}") from None
+
+    def _session(self, dial: Dial) -> aiohttp.ClientSession:
+        limits = self._limits
+        return aiohttp.ClientSession(
+            connector=guard.guarded_connector(
+                limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
+            ),
+            # The jar lives as long as the job's fetch: cookies of address hosts can be kept too.
+            cookie_jar=aiohttp.CookieJar(unsafe=True, quote_cookie=False),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_timeout_s),
+            auto_decompress=False,
+            requote_redirect_url=False,
+            trust_env=False,
+            skip_auto_headers=("Content-Type",),
+            max_line_size=limits.max_header_bytes,
+            max_field_size=limits.max_header_bytes,
+            max_headers=limits.max_headers,
+            trace_configs=[_traces(dial)],
+        )
+
+
+def _is_redirect(status: int, request: FetchRequest) -> bool:
+    return request.follow_redirects and status in REDIRECTS and status not in request.accept_statuses
+
+
+def _is_framed(response: aiohttp.ClientResponse) -> bool:
+    """Whether HTTP itself says where the body ends."""
+    headers = response.headers
+    has_no_body = response.method == "HEAD" or response.status in {204, 304}
+    return has_no_body or "Content-Length" in headers or "Transfer-Encoding" in headers
+
+
+def _without_content(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+
+
+def _content_only(ask: _Ask) -> dict[str, str]:
+    """No header of the job crosses an origin, but for what says how to read the body that is sent again."""
+    if ask.body is None:
+        return {}
+    return {name: value for name, value in ask.headers.items() if name.lower() == "content-type"}
+
+
+def _traces(dial: Dial) -> aiohttp.TraceConfig:
+    async def connected(*_: object) -> None:
+        dial.enter("headers")
+
+    async def sent(*_: object) -> None:
+        dial.wire_requests += 1
+
+    traces = aiohttp.TraceConfig()
+    traces.on_connection_create_end.append(connected)
+    traces.on_request_headers_sent.append(sent)
+    return traces

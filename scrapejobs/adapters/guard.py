@@ -1,0 +1,221 @@
+"""The only way out to addresses that users name: every look-up and every dial is judged (NFR-11).
+
+A name is resolved once; the checked addresses are the dialled ones, and one refused address refuses the whole
+answer. The socket factory is the last gate: it also sees literal addresses, which no resolver is asked about.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from ipaddress import IPv4Address, ip_address
+from types import MappingProxyType
+from typing import Any, Literal
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from scrapejobs.domain.addresses import Address, EgressPolicy, Verdict
+from scrapejobs.domain.outcome import Exchange, Hop, Phase
+
+Lookup = Callable[[str], Awaitable[list[Address]]]
+"""All addresses of a name. Raises `NameNotFound`, or `LookupFailed` when another try may find it."""
+
+# The event loop's own executor has few threads: a few hanging look-ups would hold up the others.
+_LOOKUP_THREADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="lookup")
+_NOT_FOUND = frozenset({socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAMILY})
+
+
+class BlockedAddress(OSError):  # noqa: N818 - says what it is
+    """The policy refuses an address that was to be dialled."""
+
+
+class NameNotFound(OSError):  # noqa: N818
+    """The name does not exist or has no address."""
+
+
+class LookupFailed(OSError):  # noqa: N818
+    """The name could not be looked up now."""
+
+
+class Dial:
+    """What one attempt's connections have come to, noted by the guard and the fetcher."""
+
+    def __init__(self) -> None:
+        self.started_at = time.monotonic()
+        self.phase: Phase = "dns"
+        self.timings: dict[str, float] = {}
+        self.blocked: Verdict | None = None
+        self.family: Literal["ipv4", "ipv6"] | None = None
+        self.status: int | None = None
+        self.bytes_read = 0
+        self.wire_requests = 0
+        self.redirects: list[Hop] = []
+
+    def enter(self, phase: Phase) -> None:
+        """Note the phase entered and when."""
+        self.phase = phase
+        self.timings[phase] = self.elapsed_s
+
+    def exchange(self) -> Exchange:
+        """What was noted up to now, for the history."""
+        return Exchange(
+            phase=self.phase,
+            elapsed_s=self.elapsed_s,
+            target_status=self.status,
+            bytes_read=self.bytes_read,
+            address_family=self.family,
+            redirects=tuple(self.redirects),
+            wire_requests=self.wire_requests,
+            timings=MappingProxyType(dict(self.timings)),
+        )
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the attempt began, by the monotonic clock."""
+        return time.monotonic() - self.started_at
+
+
+_dial: ContextVar[Dial | None] = ContextVar("dial", default=None)
+
+
+@contextmanager
+def dialling() -> Iterator[Dial]:
+    """Note every connection made in this context on the `Dial` given."""
+    dial = Dial()
+    token = _dial.set(dial)
+    try:
+        yield dial
+    finally:
+        _dial.reset(token)
+
+
+def guarded_connector(
+    policy: EgressPolicy,
+    *,
+    ssl_context: ssl.SSLContext,
+    dns_timeout_s: float,
+    lookup: Lookup | None = None,
+) -> aiohttp.TCPConnector:
+    """A connector that dials what the policy allows and nothing else, once for each request.
+
+    Connections are not kept: on a reused one aiohttp sends an idempotent request again by itself, and the
+    target would see more requests than the history tells.
+    """
+
+    def open_socket(addr_info: Any) -> socket.socket:
+        return _open_socket(addr_info, policy=policy)
+
+    return aiohttp.TCPConnector(
+        resolver=GuardedResolver(policy, lookup=lookup or system_lookup, timeout_s=dns_timeout_s),
+        socket_factory=open_socket,
+        ssl=ssl_context,
+        family=socket.AF_UNSPEC,
+        use_dns_cache=False,
+        force_close=True,
+        limit=0,
+    )
+
+
+class GuardedResolver(AbstractResolver):
+    """Looks a name up and judges all of its addresses: one that is refused refuses the answer."""
+
+    def __init__(self, policy: EgressPolicy, *, lookup: Lookup, timeout_s: float) -> None:
+        self._policy = policy
+        self._lookup = lookup
+        self._timeout_s = timeout_s
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses to dial. Raises `BlockedAddress`, `NameNotFound` or `LookupFailed`."""
+        del family  # both, always
+        _enter("dns")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                addresses = await self._lookup(host)
+        except TimeoutError:
+            raise LookupFailed("the look-up took too long") from None
+        for address in addresses:
+            _judge(address, policy=self._policy)
+        return [_resolved(address, host=host, port=port) for address in addresses]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def system_lookup(host: str) -> list[Address]:
+    """Ask the system's resolver, in a thread of its own (`Lookup`)."""
+    loop = asyncio.get_running_loop()
+    try:
+        infos = await loop.run_in_executor(_LOOKUP_THREADS, _getaddrinfo, host)
+    except socket.gaierror as error:
+        if error.errno in _NOT_FOUND:
+            raise NameNotFound("no such name") from None
+        raise LookupFailed("the resolver failed") from None
+    except UnicodeError:
+        raise NameNotFound("not a name") from None
+    return [ip_address(sockaddr[0]) for *_, sockaddr in infos]
+
+
+class NotedTlsContext(ssl.SSLContext):
+    """A TLS context that notes when a handshake begins: aiohttp's own traces do not tell it from the dial."""
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        """As the base class."""
+        _enter("tls")
+        return super().wrap_bio(*args, **kwargs)
+
+
+def tls_context() -> NotedTlsContext:
+    """TLS for targets: the system's authorities, names checked. Slow to make: one for each process."""
+    context = NotedTlsContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _open_socket(addr_info: Any, *, policy: EgressPolicy) -> socket.socket:
+    _, kind, proto, _, sockaddr = addr_info
+    address = ip_address(sockaddr[0])
+    _judge(address, policy=policy)
+    _enter("connect")
+    is_v4 = isinstance(address, IPv4Address)
+    if (dial := _dial.get()) is not None:
+        dial.family = "ipv4" if is_v4 else "ipv6"
+    return socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, kind, proto)
+
+
+def _judge(address: Address, *, policy: EgressPolicy) -> None:
+    verdict = policy.verdict(address)
+    if verdict is Verdict.ALLOW:
+        return
+    # aiohttp merges the errors of several addresses into one plain OSError: the note alone survives.
+    if (dial := _dial.get()) is not None:
+        dial.blocked = verdict
+    raise BlockedAddress(f"the address may not be fetched ({verdict})")
+
+
+def _enter(phase: Phase) -> None:
+    if (dial := _dial.get()) is not None:
+        dial.enter(phase)
+
+
+def _getaddrinfo(host: str) -> list[Any]:
+    return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+
+
+def _resolved(address: Address, *, host: str, port: int) -> ResolveResult:
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+    return ResolveResult(
+        hostname=host,
+        host=str(address),
+        port=port,
+        family=family,
+        proto=socket.IPPROTO_TCP,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )

@@ -1,0 +1,58 @@
+"""A body being received: in memory up to 1 MiB, then on disk; counted, capped and hashed as it comes."""
+
+import asyncio
+import hashlib
+from tempfile import SpooledTemporaryFile
+
+MEMORY_BYTES = 1024 * 1024
+
+
+class TooLarge(Exception):  # noqa: N818 - says what it is
+    """More bytes came than the cap allows."""
+
+
+class Spool:
+    """Takes at most `max_bytes`; the file belongs to whoever called `finish`, until then to the spool."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pending: list[bytes] = []
+        self._n_pending = 0
+        self._digest = hashlib.sha256()
+        self._file = SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115 - outlives this call
+        self.size = 0
+
+    async def write(self, piece: bytes) -> None:
+        """Take the next bytes. Raises `TooLarge` before the cap is passed."""
+        if self.size + len(piece) > self._max_bytes:
+            raise TooLarge
+        self.size += len(piece)
+        self._pending.append(piece)
+        self._n_pending += len(piece)
+        if self._n_pending >= MEMORY_BYTES:
+            await asyncio.to_thread(self._flush)
+
+    async def finish(self) -> "SpooledTemporaryFile[bytes]":
+        """The whole body, rewound."""
+        if self.size > MEMORY_BYTES:
+            await asyncio.to_thread(self._flush)
+        else:
+            self._flush()
+        self._file.seek(0)
+        return self._file
+
+    def sha256(self) -> str:
+        """The hash of what was finished, in hex."""
+        return self._digest.hexdigest()
+
+    def close(self) -> None:
+        """Throw away what came."""
+        self._pending.clear()
+        self._file.close()
+
+    def _flush(self) -> None:
+        data = b"".join(self._pending)
+        self._pending.clear()
+        self._n_pending = 0
+        self._digest.update(data)
+        self._file.write(data)
