@@ -16,9 +16,7 @@ DOCKER = ROOT / "docker"
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((DOCKER / "compose.yml").read_text())
 SERVICES = COMPOSE["services"]
-ALERTS = [
-    rule for group in yaml.safe_load((DOCKER / "alerts.yml").read_text())["groups"] for rule in group["rules"]
-]
+ALERTS = [rule for group in yaml.safe_load((DOCKER / "alerts.yml").read_text())["groups"] for rule in group["rules"]]
 ROLES = ("gateway", "publisher", "scheduler", "worker", "courier")
 SETTINGS = {environment_name(field) for field in Config.model_fields}
 
