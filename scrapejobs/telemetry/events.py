@@ -1,0 +1,173 @@
+"""What happens, told once: each event writes its log line and its metric. Apps narrate through here and nowhere else.
+
+The names and fields are an interface: dashboards and people search for them. Levels: an idle system is silent and a
+busy one writes one line a settled job; `debug` shows each step of each job.
+
+debug: steps of single jobs, counts of routine work · info: jobs settled, roles and partitions changing
+warning: something was lost and made good · error: somebody should look
+"""
+
+from datetime import date
+from typing import Any, Final, Literal
+from uuid import UUID
+
+import structlog
+
+from scrapejobs.domain.job import PRIORITIES
+from scrapejobs.telemetry import metrics
+
+_log: Final[Any] = structlog.get_logger()
+
+
+def job_submitted(job_id: UUID, tenant_id: int, *, host: str, priority: int) -> None:
+    """A job was taken in (FR-1). Not for a repeat that was answered from a receipt."""
+    queue = PRIORITIES[priority]
+    metrics.JOBS_SUBMITTED.labels(queue=queue).inc()
+    _log.debug("job_submitted", job_id=job_id, tenant_id=tenant_id, host=host, queue=queue)
+
+
+def jobs_published(n: int) -> None:
+    """`n` jobs went from the outbox into their queues."""
+    _log.debug("jobs_published", n=n)
+
+
+def dispatched(n: int) -> None:
+    """`n` jobs were picked and made ready."""
+    _log.debug("dispatched", n=n)
+
+
+def dispatcher_elected(epoch: int, *, rebuild_s: float, queued: int) -> None:
+    """This scheduler dispatches from here on; `queued` entries were read in `rebuild_s` seconds."""
+    _log.info("dispatcher_elected", epoch=epoch, rebuild_s=rebuild_s, queued=queued)
+
+
+def dispatcher_lost(epoch: int) -> None:
+    """This scheduler's dispatch lease is over though it did not hand it over."""
+    _log.warning("dispatcher_lost", epoch=epoch)
+
+
+def ready_taken_back(n: int) -> None:
+    """`n` ready jobs were not claimed in time and went back to their queues."""
+    _log.info("ready_taken_back", n=n)
+
+
+def attempt_started(job_id: UUID, seq: int, *, number: int, host: str) -> None:
+    """A worker started an attempt; `seq` is its fence, `number` counts the job's attempts from 1."""
+    _log.debug("attempt_started", job_id=job_id, seq=seq, number=number, host=host)
+
+
+def attempt_ended(
+    job_id: UUID,
+    seq: int,
+    *,
+    outcome: str,
+    code: str | None = None,
+    elapsed_s: float = 0.0,
+    bytes: int = 0,  # noqa: A002 - the column's name
+) -> None:
+    """An attempt ended and its report was applied. `outcome` as in the attempt's row (stored, temporary, permanent,
+    released, lost, cancelled), `code` the failure's, `bytes` what the target sent.
+    """
+    metrics.ATTEMPTS.labels(outcome, metrics.code_label(code)).inc()
+    _log.debug("attempt_ended", job_id=job_id, seq=seq, outcome=outcome, code=code, elapsed_s=elapsed_s, bytes=bytes)
+
+
+def report_fenced(job_id: UUID, seq: int) -> None:
+    """A report came too late: the attempt's lease was gone, and nothing was changed (NFR-4)."""
+    _log.warning("report_fenced", job_id=job_id, seq=seq)
+
+
+def job_settled(job_id: UUID, state: str, code: str | None = None) -> None:
+    """A job reached a final state: succeeded, failed (with the code of why) or cancelled."""
+    metrics.JOBS_SETTLED.labels(state=state).inc()
+    _log.info("job_settled", job_id=job_id, state=state, code=code)
+
+
+def first_attempt(seconds: float) -> None:
+    """A job's first attempt started so long after its creation, by the database's clock (NFR-8). Metric only."""
+    metrics.FIRST_ATTEMPT.observe(seconds)
+
+
+def leases_swept(n: int) -> None:
+    """`n` leases had run out; their jobs went back or were settled (NFR-7)."""
+    _log.warning("leases_swept", n=n)
+
+
+def retries_promoted(n: int) -> None:
+    """`n` retries came due and went back into their queues."""
+    _log.debug("retries_promoted", n=n)
+
+
+def jobs_expired(n: int) -> None:
+    """`n` jobs failed because their deadline passed before they could start."""
+    _log.info("jobs_expired", n=n)
+
+
+def finish_published(n: int) -> None:
+    """`n` finish events were written, with a delivery for each callback."""
+    _log.debug("finish_published", n=n)
+
+
+def delivery_tried(
+    job_id: UUID,
+    event_id: UUID,
+    *,
+    outcome: Literal["delivered", "retry", "given_up"],
+    status: int | None = None,
+) -> None:
+    """A webhook was called (FR-9); `status` is the receiver's answer, None when there was none."""
+    metrics.DELIVERIES.labels(outcome=outcome).inc()
+    write = _log.warning if outcome == "given_up" else _log.debug
+    write("delivery_tried", job_id=job_id, event_id=event_id, outcome=outcome, status=status)
+
+
+def lease_lost(seq: int) -> None:
+    """A worker found that a lease it held no longer stands; it stops that attempt."""
+    _log.warning("lease_lost", seq=seq)
+
+
+def worker_draining(running: int) -> None:
+    """A worker takes no more jobs; `running` are to be ended or handed back."""
+    _log.info("worker_draining", running=running)
+
+
+def cancel_obeyed(job_id: UUID) -> None:
+    """A worker stopped the attempt of a cancelled job (FR-5)."""
+    _log.debug("cancel_obeyed", job_id=job_id)
+
+
+def loop_failed(loop: str, error: BaseException) -> None:
+    """A pass of a loop raised an error; the loop goes on after a pause."""
+    metrics.LOOP_ERRORS.labels(loop=loop).inc()
+    _log.error("loop_failed", loop=loop, error=error)
+
+
+def tick(loop: str, seconds: float) -> None:
+    """A pass of a loop took so long. Metric only."""
+    metrics.TICK.labels(loop=loop).observe(seconds)
+
+
+def partition_created(n: int) -> None:
+    """`n` day partitions were made ahead."""
+    _log.info("partition_created", n=n)
+
+
+def partition_dropped(day: date) -> None:
+    """A day past retention was removed, rows and objects (NFR-9)."""
+    _log.info("partition_dropped", day=day)
+
+
+def result_missing(job_id: UUID) -> None:
+    """A succeeded job's object is not in the object store (NFR-3 is broken)."""
+    metrics.RESULT_MISSING.inc()
+    _log.error("result_missing", job_id=job_id)
+
+
+def bus_down() -> None:
+    """Valkey cannot be reached: loops poll instead of being woken."""
+    _log.warning("bus_down")
+
+
+def bus_up() -> None:
+    """Valkey is reached again."""
+    _log.info("bus_up")
