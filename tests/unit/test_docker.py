@@ -13,16 +13,18 @@ from scrapejobs.config import Config, environment_name
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
-DOCKERFILE = (DOCKER / "Dockerfile").read_text()
-COMPOSE = yaml.safe_load((DOCKER / "compose.yml").read_text())
+DOCKERFILE = (DOCKER / "Dockerfile").read_text("utf-8")
+COMPOSE = yaml.safe_load((DOCKER / "compose.yml").read_text("utf-8"))
 SERVICES = COMPOSE["services"]
-ALERTS = [rule for group in yaml.safe_load((DOCKER / "alerts.yml").read_text())["groups"] for rule in group["rules"]]
+ALERTS = [
+    rule for group in yaml.safe_load((DOCKER / "alerts.yml").read_text("utf-8"))["groups"] for rule in group["rules"]
+]
 ROLES = ("gateway", "publisher", "scheduler", "worker", "courier")
 SETTINGS = {environment_name(field) for field in Config.model_fields}
 
 
 def example_environment() -> dict[str, str]:
-    lines = (DOCKER / ".env.example").read_text().splitlines()
+    lines = (DOCKER / ".env.example").read_text("utf-8").splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
@@ -39,7 +41,6 @@ def run_entrypoint(*arguments: str, path: Path) -> subprocess.CompletedProcess[s
         env={"PATH": f"{path}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=30,
         check=False,
     )
 
@@ -60,7 +61,7 @@ def test_every_source_that_the_image_copies_exists():
 
 
 def test_the_build_context_holds_every_source_and_no_more():
-    lines = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
+    lines = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
     assert "*" in lines
     assert {line[1:] for line in lines if line.startswith("!")} == set(image_sources())
 
@@ -69,7 +70,7 @@ def test_the_image_installs_locked_and_hashed_requirements_only():
     installs = re.findall(r"pip install (.+)$", DOCKERFILE, re.MULTILINE)
     assert len(installs) == 1
     assert "--require-hashes" in installs[0]
-    assert "--hash=sha256:" in (ROOT / "requirements.txt").read_text()
+    assert "--hash=sha256:" in (ROOT / "requirements.txt").read_text("utf-8")
 
 
 def test_the_image_does_not_run_as_root():
@@ -116,7 +117,7 @@ def test_every_service_waited_for_can_become_what_is_waited_for():
 
 
 def test_every_variable_in_the_compose_file_is_in_the_example():
-    names = set(re.findall(r"(?<!\$)\$\{([A-Z0-9_]+)", (DOCKER / "compose.yml").read_text()))
+    names = set(re.findall(r"(?<!\$)\$\{([A-Z0-9_]+)", (DOCKER / "compose.yml").read_text("utf-8")))
     assert names
     assert names <= set(example_environment())
 
@@ -172,12 +173,12 @@ def test_the_entrypoint_hands_over_the_exit_status(tmp_path: Path):
 
 
 def test_the_role_without_a_listener_is_not_alive():
-    ended = subprocess.run([sys.executable, DOCKER / "healthcheck.py", "1"], check=False, timeout=30)
+    ended = subprocess.run([sys.executable, DOCKER / "healthcheck.py", "1"], check=False)
     assert ended.returncode == 1
 
 
 def test_prometheus_scrapes_every_role_on_the_metrics_port():
-    (job,) = yaml.safe_load((DOCKER / "prometheus.yml").read_text())["scrape_configs"]
+    (job,) = yaml.safe_load((DOCKER / "prometheus.yml").read_text("utf-8"))["scrape_configs"]
     (discovery,) = job["dns_sd_configs"]
     assert set(discovery["names"]) == set(ROLES)
     assert discovery["port"] == Config.model_fields["metrics_port"].default
@@ -192,7 +193,7 @@ def test_every_alert_has_a_page_and_every_page_an_alert():
 
 @pytest.mark.req("FR-13")
 def test_alerts_use_documented_metrics_only():
-    reference = (ROOT / "docs/reference/metrics.md").read_text()
+    reference = (ROOT / "docs/reference/metrics.md").read_text("utf-8")
     for alert in ALERTS:
         names = re.findall(r"scrapejobs_[a-z_]+", alert["expr"])
         assert names, alert["alert"]
@@ -201,5 +202,5 @@ def test_alerts_use_documented_metrics_only():
 
 
 def test_no_secret_file_can_be_committed():
-    ignored = (DOCKER / ".gitignore").read_text().split()
+    ignored = (DOCKER / ".gitignore").read_text("utf-8").split()
     assert any(fnmatch.fnmatch(".env", pattern) for pattern in ignored)

@@ -20,7 +20,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "mana
 def requirements() -> dict[str, dict[str, str]]:
     """Each row of the tables of requirements.md that begins with an id."""
     rows = {}
-    for line in (DOCS / "requirements.md").read_text().splitlines():
+    for line in (DOCS / "requirements.md").read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if re.fullmatch(r"(FR-|NFR-|P)\d+", cells[0]):
             assert cells[0] not in rows, f"{cells[0]} stands twice"
@@ -31,7 +31,7 @@ def requirements() -> dict[str, dict[str, str]]:
 def marked(file: Path, mark: str) -> set[str]:
     """The ids in `pytest.mark.<mark>("...")` of a file, read without importing it."""
     ids = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == mark:
             ids |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
     return ids
@@ -64,7 +64,7 @@ def pages() -> list[Path]:
 
 def links(page: Path) -> list[str]:
     """Relative links outside code blocks, without their anchors."""
-    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     return [target for target in targets if target and not re.match(r"[a-z]+:", target)]
 
@@ -123,9 +123,9 @@ def test_no_file_or_folder_has_a_banned_name():
 
 
 def test_every_decision_is_indexed_and_has_its_four_parts():
-    index = (DOCS / "adr/index.md").read_text()
+    index = (DOCS / "adr/index.md").read_text("utf-8")
     for page in sorted((DOCS / "adr").glob("0*.md")):
-        headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+        headings = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences", "Rejected"], page.name
         assert f"({page.name})" in index
 
@@ -133,22 +133,24 @@ def test_every_decision_is_indexed_and_has_its_four_parts():
 def test_every_decision_that_is_cited_exists():
     numbers = {page.name[:4] for page in (DOCS / "adr").glob("0*.md")}
     sources = [file for file in tracked() if file.suffix in {".py", ".sql", ".md", ".toml"}]
-    cited = {n for file in sources for n in re.findall(r"ADR-(\d{4})", file.read_text())}
+    cited = {n for file in sources for n in re.findall(r"ADR-(\d{4})", file.read_text("utf-8"))}
     assert cited
     assert cited <= numbers
 
 
 @pytest.mark.req("FR-13")
 def test_every_metric_in_the_code_is_documented_and_the_other_way_round():
-    reference = (DOCS / "reference/metrics.md").read_text()
+    reference = (DOCS / "reference/metrics.md").read_text("utf-8")
     documented = set(re.findall(r"^\| `(scrapejobs_[a-z_]+)`", reference, re.MULTILINE))
     assert documented
-    in_code = {n for f in (ROOT / "scrapejobs/telemetry").rglob("*.py") for n in re.findall(METRIC, f.read_text())}
+    in_code = {
+        n for f in (ROOT / "scrapejobs/telemetry").rglob("*.py") for n in re.findall(METRIC, f.read_text("utf-8"))
+    }
     assert in_code == documented
 
 
 def test_every_command_is_documented():
-    reference = (DOCS / "reference/commands.md").read_text()
+    reference = (DOCS / "reference/commands.md").read_text("utf-8")
     folder = ROOT / "scrapejobs/ops/management/commands"
     commands = {file.stem for file in folder.glob("[!_]*.py")}
     assert commands
@@ -159,4 +161,4 @@ def test_change_fragments_have_a_kind_of_the_changelog():
     for file in (DOCS / "changes").iterdir():
         if file.name != "README.md":
             assert re.fullmatch(r"[a-z0-9-]+\.(added|changed|deprecated|removed|fixed|security)\.md", file.name)
-            assert file.read_text().strip()
+            assert file.read_text("utf-8").strip()
