@@ -167,9 +167,7 @@ def expire(job_id: UUID) -> Steps[bool]:
     runner = yield from _leave_place(job_id, published=rows[0]["published_at"] is not None)
     if runner is not None:
         return False
-    return bool(
-        (yield Statement("job/expire", {"id": job_id, "detail": "the deadline passed before it could start"}))
-    )
+    return bool((yield Statement("job/expire", {"id": job_id, "detail": "the deadline passed before it could start"})))
 
 
 def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
@@ -194,10 +192,21 @@ def requeue(job_id: UUID, *, tenant_id: int | None) -> Steps[Literal["requeued",
     """Sends a dead letter back with a fresh set of attempts; None when the tenant has no such job (FR-10)."""
     if not (yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})):
         return None
-    return "requeued" if (yield Statement("job/requeue", {"id": job_id})) else "not-failed"
+    return "requeued" if (yield Statement("job/requeue", {"ids": [job_id]})) else "not-failed"
 
 
-@verb()
-def discard(job_id: UUID) -> Steps[bool]:
-    """Puts a dead letter aside; False when it is none (FR-10)."""
-    return bool((yield Statement("job/discard", {"id": job_id})))
+@verb(atomic=True)
+def requeue_all(job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
+    """Sends dead letters back as `requeue` does; those that were still failed (FR-10)."""
+    return (yield from _act_on_all("job/requeue", job_ids))
+
+
+@verb(atomic=True)
+def discard_all(job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
+    """Puts dead letters aside; those that still were any (FR-10)."""
+    return (yield from _act_on_all("job/discard", job_ids))
+
+
+def _act_on_all(statement: str, job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
+    yield Statement("job/lock_all", {"ids": list(job_ids)})
+    return [row["id"] for row in (yield Statement(statement, {"ids": list(job_ids)}))]

@@ -1,5 +1,5 @@
--- A person puts a dead letter aside: it stays failed and leaves the backlog.
+-- A person puts dead letters aside: they stay failed and leave the backlog.
 -- FR-10.
 UPDATE job SET discarded_at = clock_timestamp()
-WHERE id = %(id)s::uuid AND final_state = 'failed' AND discarded_at IS NULL
+WHERE id = ANY(%(ids)s::uuid[]) AND final_state = 'failed' AND discarded_at IS NULL
 RETURNING id
