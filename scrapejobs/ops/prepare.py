@@ -1,0 +1,73 @@
+"""Makes the servers of a local stack ready for the roles: tables, bucket, an administrator, an API key.
+
+A process of its own, because it needs Django's settings, which need the servers: `python -m scrapejobs.ops.prepare`
+reads the `Access` known so far as JSON on stdin and prints it, completed, on stdout.
+"""
+
+import json
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+
+import boto3
+import django
+from botocore.config import Config as BotoConfig
+
+from scrapejobs.config import Config, load_or_exit
+from scrapejobs.ops.local_stack import Access
+
+TENANT = "default"
+ADMINISTRATOR = "admin"
+
+
+def main() -> None:
+    known = Access(**json.load(sys.stdin))
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0, interactive=False, stdout=sys.stderr)
+    ensure_bucket(load_or_exit())
+    ensure_administrator(known.admin_password)
+    json.dump(asdict(replace(known, api_key=ensure_key(known.api_key))), sys.stdout)
+
+
+def ensure_bucket(config: Config) -> None:
+    """Make the bucket for results if there is none."""
+    client: Any = boto3.client(
+        "s3",
+        endpoint_url=config.s3_endpoint_url,
+        region_name=config.s3_region,
+        aws_access_key_id=config.s3_access_key_id.get_secret_value(),
+        aws_secret_access_key=config.s3_secret_access_key.get_secret_value(),
+        config=BotoConfig(connect_timeout=5, read_timeout=10, retries={"max_attempts": 2}),
+    )
+    if not any(bucket["Name"] == config.s3_bucket for bucket in client.list_buckets()["Buckets"]):
+        client.create_bucket(Bucket=config.s3_bucket)
+
+
+def ensure_administrator(password: str) -> None:
+    """Make the administrator if there is none; one that is there keeps the password that it has."""
+    from django.contrib.auth.models import User
+
+    if not User.objects.filter(username=ADMINISTRATOR).exists():
+        User.objects.create_superuser(ADMINISTRATOR, password=password)
+
+
+def ensure_key(known: str) -> str:
+    """The known API key if this database honours it, else a new one of the default tenant."""
+    from scrapejobs.store import tenants
+    from scrapejobs.store.models import ApiKey
+
+    credential = tenants.parse_key(known)
+    if credential is not None:
+        row = ApiKey.objects.filter(public_id=credential.public_id, revoked_at=None).first()
+        if row is not None and bytes(row.secret_sha256) == credential.sha256:
+            return known
+    return tenants.create_key(tenants.ensure_tenant(TENANT).name)
+
+
+if __name__ == "__main__":
+    import os
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scrapejobs.settings")
+    main()
