@@ -15,7 +15,9 @@ STEPS = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 5)), min_size=1, max_
 @pytest.mark.req("NFR-6")
 @settings(max_examples=60, deadline=None)
 @given(rate=st.floats(0.1, 50), burst=st.floats(1, 9), steps=STEPS)
-def test_no_stretch_of_time_sees_more_than_burst_plus_rate_times_its_length(rate, burst, steps):
+def test_no_stretch_of_time_sees_more_than_burst_plus_rate_times_its_length(
+    rate: float, burst: float, steps: list[tuple[float, int]]
+):
     gate = Gate(HostLimits(rate=rate, burst=burst))
     now, starts = 0.0, []
     for wait, wanted in steps:
@@ -59,7 +61,7 @@ def test_token_put_back_never_lifts_a_bucket_above_its_burst():
 @pytest.mark.req("NFR-6")
 @settings(max_examples=60, deadline=None)
 @given(rate=st.floats(0.01, 2000), born=st.floats(0, 1e8), n=st.integers(1, 5))
-def test_at_the_time_a_gate_names_it_has_the_room_it_named(rate, born, n):
+def test_at_the_time_a_gate_names_it_has_the_room_it_named(rate: float, born: float, n: int):
     gate = Gate(HostLimits(rate=rate, burst=5.0), empty_at=born)
     at = gate.room_at(born, n)
     assert gate.room(born) == 0
@@ -152,6 +154,6 @@ def test_gate_is_like_new_when_it_is_open_and_its_bucket_full():
     "wrong",
     [{"rate": 0.0}, {"rate": -1.0}, {"rate": math.nan}, {"burst": 0.5}, {"burst": math.nan}, {"concurrency": 0}],
 )
-def test_limits_that_would_close_a_host_for_ever_are_refused(wrong):
+def test_limits_that_would_close_a_host_for_ever_are_refused(wrong: dict[str, float]):
     with pytest.raises(ValueError, match="must be"):
         HostLimits(**wrong)
