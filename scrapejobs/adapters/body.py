@@ -1,7 +1,7 @@
 """Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
 
 import asyncio
-from typing import Protocol
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -37,6 +37,7 @@ async def receive(
     decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())))
     clock = asyncio.get_running_loop().time
     began_at = clock()
+    protocol = response.connection and response.connection.protocol
     slow_at = began_at + limits.min_rate_after_s
     try:
         async with asyncio.timeout_at(slow_at) as pace:
@@ -47,13 +48,21 @@ async def receive(
                 pace.reschedule(began_at + max(limits.min_rate_after_s, allowed_s))
     except TimeoutError:
         raise FetchFailed("too_slow") from None
-    except aiohttp.ClientPayloadError as error:
-        if error.__cause__ is None and length is not None:
+    except aiohttp.ClientPayloadError:
+        _check_not_cut(protocol)
+        if length is not None:
             raise FetchFailed("body_incomplete", detail=f"got {dial.bytes_read} of {length} bytes") from None
         raise
+    _check_not_cut(protocol)
     for piece in decoder.end():
         await spool.write(piece)
     return decoder
+
+
+def _check_not_cut(protocol: Any) -> None:
+    """Refuse a body that an RST ended: without a length aiohttp takes it for whole, but its protocol knows."""
+    if protocol is not None and isinstance(protocol.exception(), OSError):
+        raise FetchFailed("connection_reset")
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:

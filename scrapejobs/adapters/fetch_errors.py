@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import aiohttp
 from aiohttp.http_exceptions import (
-    BadStatusLine,
     ContentLengthError,
     HttpProcessingError,
     LineTooLong,
@@ -56,6 +55,11 @@ _BY_TYPE: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ServerDisconnectedError, "disconnected"),
     (aiohttp.ClientPayloadError, "body_incomplete"),
 )
+# The parser tells these apart in words alone. They are how its own texts begin; the peer's bytes come after.
+_BY_MESSAGE = (
+    ("Expected HTTP/", "not_http"),
+    ("Too many headers", "headers_too_large"),
+)
 _BY_ERRNO = {
     errno.ECONNREFUSED: "connection_refused",
     errno.ECONNRESET: "connection_reset",
@@ -78,11 +82,10 @@ def failure_of(error: BaseException, dial: Dial) -> Failure:
 
 
 def _code_of(error: BaseException) -> str:
-    chain = list(_causes(error))
-    if any(_speaks_no_http(cause) for cause in chain):
-        return "not_http"
     # The root of the chain knows best: a wrapper's type says only where it was wrapped.
-    for cause in reversed(chain):
+    for cause in reversed(list(_causes(error))):
+        if code := _code_by_message(cause):
+            return code
         for kind, code in _BY_TYPE:
             if isinstance(cause, kind):
                 return code
@@ -101,8 +104,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen = os_error if isinstance(os_error, BaseException) else seen.__cause__
 
 
-def _speaks_no_http(error: BaseException) -> bool:
-    """Whether the answer did not even begin like HTTP. llhttp tells it in words alone."""
-    return isinstance(error, BadStatusLine) or (
-        isinstance(error, HttpProcessingError) and error.message.lstrip().startswith("Expected HTTP/")
-    )
+def _code_by_message(error: BaseException) -> str | None:
+    if isinstance(error, HttpProcessingError):
+        for beginning, code in _BY_MESSAGE:
+            if error.message.startswith(beginning):
+                return code
+    return None

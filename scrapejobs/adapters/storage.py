@@ -1,0 +1,218 @@
+"""The object store (S3): results go in by signed puts and out to clients by signed links alone (FR-8).
+
+Puts, the path of every job, go over one aiohttp session; what is rare goes through boto3, which is imported when
+first needed and blocks: in an event loop call it in a thread.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+from aiohttp.payload import IOBasePayload
+from yarl import URL
+
+from scrapejobs.adapters.sigv4 import EMPTY_SHA256, Signer, object_path
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+SMALL_BYTES = 1024 * 1024  # up to this a body is sent from memory
+CONNECT_TIMEOUT_S = 5.0
+ANSWER_TIMEOUT_S = 30.0
+SLOWEST_PUT_BYTES_S = 256 * 1024
+
+_NOT_FOUND = 404
+_LINK_TYPE = "application/octet-stream"  # a browser must not show what a target sent
+
+
+class StorageUnavailable(Exception):  # noqa: N818 - says what it is
+    """The object store did not do what was asked; another try may succeed. Carries nothing of its answer."""
+
+
+class ObjectStore:
+    """One bucket. `public_endpoint` is the store's address as clients reach it, for links."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        bucket: str,
+        region: str,
+        key: str,
+        secret: str,
+        public_endpoint: str | None = None,
+    ) -> None:
+        self._endpoint = endpoint.rstrip("/")
+        self._public_endpoint = (public_endpoint or endpoint).rstrip("/")
+        self._bucket = bucket
+        self._region = region
+        self._key = key
+        self._secret = secret
+        self._signer = Signer(key=key, secret=secret, region=region)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def put(self, key: str, file: IO[bytes], *, size: int, sha256: str, content_type: str | None) -> None:
+        """Store the file from where it stands: `size` bytes with this hash, which the store checks.
+
+        The object can be read when this returns. Raises `StorageUnavailable`. The file stays the caller's.
+        """
+        headers = {"Content-Type": content_type or _LINK_TYPE, "Content-Length": str(size)}
+        # Both kinds can be sent again when the store has closed a kept connection; an iterator could not.
+        data = file.read() if size <= SMALL_BYTES else IOBasePayload(file)
+        timeout_s = ANSWER_TIMEOUT_S + size / SLOWEST_PUT_BYTES_S
+        async with self._request("PUT", key, sha256, timeout_s=timeout_s, headers=headers, data=data) as answer:
+            _check(answer)
+
+    async def head(self, key: str) -> int | None:
+        """The size of an object in bytes, None when there is none. Raises `StorageUnavailable`."""
+        async with self._request("HEAD", key) as answer:
+            if answer.status == _NOT_FOUND:
+                return None
+            _check(answer)
+            return answer.content_length
+
+    async def delete(self, key: str) -> None:
+        """Remove an object; none there is as good. Raises `StorageUnavailable`."""
+        async with self._request("DELETE", key) as answer:
+            if answer.status != _NOT_FOUND:
+                _check(answer)
+
+    async def close(self) -> None:
+        """Close the kept connections; the next call opens new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def presign_get(self, key: str, *, expires_s: float, filename: str) -> str:
+        """A link that anyone can GET for `expires_s` seconds: an attachment of that name, never shown in place."""
+        params = {
+            "Bucket": self._bucket,
+            "Key": key,
+            "ResponseContentDisposition": _attachment(filename),
+            "ResponseContentType": _LINK_TYPE,
+        }
+        return self._public_s3.generate_presigned_url("get_object", Params=params, ExpiresIn=int(expires_s))
+
+    def check(self) -> None:
+        """Raise `StorageUnavailable` unless the bucket can be reached with our key."""
+        with _translated():
+            self._s3.head_bucket(Bucket=self._bucket)
+
+    def ensure_bucket(self) -> None:
+        """Create the bucket unless it is there. Raises `StorageUnavailable`."""
+        with _translated():
+            if any(bucket["Name"] == self._bucket for bucket in self._s3.list_buckets()["Buckets"]):
+                return
+            if self._region == "us-east-1":  # the one region that must not be named
+                self._s3.create_bucket(Bucket=self._bucket)
+            else:
+                place = {"LocationConstraint": self._region}
+                self._s3.create_bucket(Bucket=self._bucket, CreateBucketConfiguration=place)  # type: ignore[arg-type]
+
+    def delete_prefix(self, prefix: str) -> int:
+        """Remove every object whose key begins so, and say how many. Raises `StorageUnavailable`."""
+        n_deleted = 0
+        with _translated():
+            for page in self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
+                keys = [found["Key"] for found in page.get("Contents", [])]
+                if not keys:
+                    continue
+                doomed = [{"Key": key} for key in keys]
+                answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": doomed, "Quiet": True})  # type: ignore[typeddict-item]
+                if answer.get("Errors"):
+                    raise StorageUnavailable(f"{len(answer['Errors'])} objects could not be deleted")
+                n_deleted += len(keys)
+        return n_deleted
+
+    @asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        key: str,
+        sha256: str = EMPTY_SHA256,
+        *,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        headers: dict[str, str] | None = None,
+        data: bytes | IOBasePayload | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        url = URL(self._endpoint + object_path(self._bucket, key), encoded=True)
+        host = urlsplit(self._endpoint).netloc
+        signed = self._signer.headers(method, url.raw_path, host=host, sha256=sha256, now=datetime.now(UTC))
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._connected().request(
+                    method, url, headers={**(headers or {}), **signed}, data=data, allow_redirects=False
+                ) as answer,
+            ):
+                yield answer
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise StorageUnavailable(f"the object store failed at {method}: {type(error).__name__}") from error
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Content-Type", "User-Agent", "Accept-Encoding"),
+                trust_env=False,
+            )
+        return self._session
+
+    @cached_property
+    def _s3(self) -> "S3Client":
+        return self._client(self._endpoint)
+
+    @cached_property
+    def _public_s3(self) -> "S3Client":
+        return self._client(self._public_endpoint)
+
+    def _client(self, endpoint: str) -> "S3Client":
+        import boto3
+        from botocore.config import Config
+
+        return boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name=self._region,
+            aws_access_key_id=self._key,
+            aws_secret_access_key=self._secret,
+            config=Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path"},
+                connect_timeout=CONNECT_TIMEOUT_S,
+                read_timeout=ANSWER_TIMEOUT_S,
+                retries={"total_max_attempts": 2},
+                proxies={},  # none from the environment
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            ),
+        )
+
+
+def _check(answer: aiohttp.ClientResponse) -> None:
+    if not answer.ok:
+        raise StorageUnavailable(f"the object store answered {answer.status} to {answer.method}")
+
+
+def _attachment(filename: str) -> str:
+    """RFC 6266: a plain name for old readers and the exact one in UTF-8."""
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (Boto3Error, BotoCoreError, ClientError) as error:
+        raise StorageUnavailable(f"the object store failed: {type(error).__name__}") from error
