@@ -222,6 +222,7 @@ class Migration(migrations.Migration):
                         ('tenant_id', models.IntegerField()),
                         ('host', models.TextField()),
                         ('front', models.BooleanField()),
+                        ('queued_at', models.DateTimeField()),
                         ('xid', models.BigIntegerField()),
                     ],
                     options={
@@ -237,6 +238,7 @@ class Migration(migrations.Migration):
                         ('priority', models.SmallIntegerField()),
                         ('tenant_id', models.IntegerField()),
                         ('host', models.TextField()),
+                        ('queued_at', models.DateTimeField()),
                         ('ready_at', models.DateTimeField()),
                     ],
                     options={

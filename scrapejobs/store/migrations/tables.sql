@@ -95,9 +95,11 @@ CREATE TABLE queued (
     tenant_id bigint NOT NULL,
     host text NOT NULL,
     front boolean NOT NULL DEFAULT false,
+    queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     xid xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 CREATE INDEX queued_xid ON queued (xid);
+CREATE INDEX queued_oldest ON queued (priority, queued_at);
 
 CREATE TABLE delayed (
     job_id uuid PRIMARY KEY,
@@ -115,6 +117,7 @@ CREATE TABLE ready (
     priority smallint NOT NULL,
     tenant_id bigint NOT NULL,
     host text NOT NULL,
+    queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ready_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 -- No ready row has a smaller pos than this: a measured minimum, so that a claim jumps over dead index entries.

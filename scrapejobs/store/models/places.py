@@ -12,6 +12,7 @@ class Queued(models.Model):
     tenant_id = models.IntegerField()
     host = models.TextField()
     front = models.BooleanField()
+    queued_at = models.DateTimeField()
     xid = models.BigIntegerField()
 
     class Meta:
@@ -40,6 +41,7 @@ class Ready(models.Model):
     priority = models.SmallIntegerField()
     tenant_id = models.IntegerField()
     host = models.TextField()
+    queued_at = models.DateTimeField()
     ready_at = models.DateTimeField()
 
     class Meta:

@@ -4,10 +4,10 @@ WITH me AS MATERIALIZED (
     SELECT 1 FROM dispatcher WHERE epoch = %(epoch)s::bigint AND expires_at > clock_timestamp() FOR SHARE
 ), moved AS (
     DELETE FROM queued WHERE seq = ANY (%(seqs)s::bigint[]) AND EXISTS (SELECT FROM me)
-    RETURNING seq, job_id, priority, tenant_id, host
+    RETURNING seq, job_id, priority, tenant_id, host, queued_at
 ), put AS (
-    INSERT INTO ready (seq, job_id, priority, tenant_id, host)
-    SELECT seq, job_id, priority, tenant_id, host
+    INSERT INTO ready (seq, job_id, priority, tenant_id, host, queued_at)
+    SELECT seq, job_id, priority, tenant_id, host, queued_at
     FROM unnest(%(seqs)s::bigint[]) WITH ORDINALITY u (seq, place) JOIN moved USING (seq) ORDER BY place
     RETURNING seq, pos
 )

@@ -9,9 +9,9 @@ WITH me AS MATERIALIZED (
             AND ready_at < clock_timestamp() - make_interval(secs => %(ready_ttl_s)s::float8)
             AND EXISTS (SELECT FROM me)
         ORDER BY pos FOR UPDATE SKIP LOCKED))
-    RETURNING pos, seq, job_id, priority, tenant_id, host
+    RETURNING pos, seq, job_id, priority, tenant_id, host, queued_at
 ), back AS (
-    INSERT INTO queued (job_id, priority, tenant_id, host, front)
-    SELECT job_id, priority, tenant_id, host, true FROM old ORDER BY pos DESC
+    INSERT INTO queued (job_id, priority, tenant_id, host, front, queued_at)
+    SELECT job_id, priority, tenant_id, host, true, queued_at FROM old ORDER BY pos DESC
 )
 SELECT seq FROM old
