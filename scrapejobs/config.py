@@ -9,18 +9,20 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AliasChoices,
     Field,
+    IPvAnyNetwork,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     SecretStr,
     ValidationError,
+    field_validator,
+    model_validator,
 )
-from pydantic import IPvAnyNetwork, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "SCRAPEJOBS_"
@@ -62,6 +64,7 @@ class Config(BaseSettings):
     bind: str = "127.0.0.1"
     metrics_port: Annotated[int, Field(ge=0, le=65535)] = 9464
     slots: Annotated[int, Field(ge=1, le=1000)] = 20
+    surface: Literal["all", "intake", "query"] = "all"
     gateway_threads: Annotated[int, Field(ge=1, le=64)] = 4
     grace_s: PositiveFloat = 25.0
 
@@ -128,9 +131,7 @@ class Config(BaseSettings):
     @field_validator("egress_allow", "egress_deny", "allowed_hosts", "ports_deny", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        return (
-            [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        )
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _consistent(self) -> "Config":
@@ -139,9 +140,7 @@ class Config(BaseSettings):
         if self.deadline_s > self.deadline_cap_s:
             raise ValueError("DEADLINE_S must not be above DEADLINE_CAP_S")
         if self.deadline_cap_s > (self.retention_days - 1) * 86_400:
-            raise ValueError(
-                "DEADLINE_CAP_S must end a day before RETENTION_DAYS does: a job outlives no row"
-            )
+            raise ValueError("DEADLINE_CAP_S must end a day before RETENTION_DAYS does: a job outlives no row")
         return self
 
     @property
@@ -170,9 +169,7 @@ def load() -> Config:
         mistakes += [_in_words(detail) for detail in error.errors(include_url=False)]
     if mistakes:
         hint = (
-            ""
-            if env_file.is_file()
-            else "\n(no local stack runs here: `make up` starts one and sets what is missing)"
+            "" if env_file.is_file() else "\n(no local stack runs here: `make up` starts one and sets what is missing)"
         )
         raise ConfigError("the configuration cannot be used:\n  " + "\n  ".join(mistakes) + hint)
     return config

@@ -32,5 +32,6 @@ def day_of(id_: UUID) -> date:
 
 def object_key(*, job_id: UUID, tenant_id: int, seq: int) -> str:
     """Where an attempt's bytes are stored: day first, so that retention deletes a prefix; the fence last, so
-    that a late worker can never write over another attempt's object."""
+    that a late worker can never write over another attempt's object.
+    """
     return f"{day_of(job_id).isoformat()}/{tenant_id}/{job_id}/{seq}"

@@ -87,7 +87,9 @@ class Permanent:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Handed back unfinished by a draining worker; not charged as an attempt."""
+    """Handed back unfinished by a draining worker; not charged as an attempt. `sent`: the target may have seen it."""
+
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ class Plan:
 
 
 def backoff_s(attempt: int, policy: RetryPolicy, random: Callable[[], float]) -> float:
-    """Exponential backoff with full jitter (AWS Architecture Blog, "Exponential Backoff And Jitter"): evenly spread over
-    0 to base x 2^(attempt - 1), capped. `attempt` counts from 1; `random` gives [0, 1).
+    """Exponential backoff with full jitter (AWS Architecture Blog, "Exponential Backoff And Jitter"): evenly spread
+    over 0 to base x 2^(attempt - 1), capped. `attempt` counts from 1; `random` gives [0, 1).
     """
     return random() * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 60))
 
@@ -78,15 +78,13 @@ def plan(outcome: Outcome, standing: Standing, policy: RetryPolicy, *, random: C
             return _after_temporary(outcome, standing, policy, random)
         case Lost():
             return _after_lost(standing, policy)
-        case Released() if not standing.may_repeat:
+        case Released(sent=True) if not standing.may_repeat:
             return Plan("failed", charged=False, reason=Reason("temporary", LOST_WORKER, _MAY_HAVE_TAKEN))
         case Released() | Cancelled():
             return Plan("queued", charged=False)
 
 
-def _after_temporary(
-    outcome: Temporary, standing: Standing, policy: RetryPolicy, random: Callable[[], float]
-) -> Plan:
+def _after_temporary(outcome: Temporary, standing: Standing, policy: RetryPolicy, random: Callable[[], float]) -> Plan:
     charged = outcome.code not in OURS
     attempts = standing.attempts + charged
     pause_s = min(outcome.retry_after_s, policy.retry_after_cap_s) if outcome.retry_after_s else None
@@ -120,7 +118,5 @@ def _after_lost(standing: Standing, policy: RetryPolicy) -> Plan:
     elif standing.remaining_s <= 0:
         reason = Reason("permanent", DEADLINE_EXCEEDED, "the deadline passed while its worker was lost")
     else:
-        return Plan(
-            "queued", charged=False, lost=True, reason=Reason("temporary", LOST_WORKER, "its worker was lost")
-        )
+        return Plan("queued", charged=False, lost=True, reason=Reason("temporary", LOST_WORKER, "its worker was lost"))
     return Plan("failed", charged=False, lost=True, reason=reason)

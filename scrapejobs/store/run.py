@@ -7,7 +7,7 @@ connection, `run_async` on a psycopg `AsyncConnection`; so each verb and each st
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, Generic, LiteralString, ParamSpec, TypeVar, cast
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
 import psycopg
 from django.db import OperationalError, connection, transaction
@@ -102,7 +102,7 @@ async def _drive_async(conn: psycopg.AsyncConnection[DictRow], steps: Steps[T]) 
         try:
             statement = next(steps)
             while True:
-                await cursor.execute(cast(LiteralString, sql(statement.name)), statement.params)
+                await cursor.execute(sql(statement.name), statement.params)
                 statement = steps.send(await cursor.fetchall() if cursor.description else [])
         except StopIteration as stop:
             return cast(T, stop.value)

@@ -1,5 +1,5 @@
-"""The only code that changes a job's state. Each verb compares and sets; an answer of None, False or an empty list means
-that somebody else was first, and callers must look at it (ADR-0003).
+"""The only code that changes a job's state. Each verb compares and sets; an answer of None, False or an empty list
+means that somebody else was first, and callers must look at it (ADR-0003).
 
 Locks are taken in one order: the job's row, then its place (ADR-0013). The claim alone starts at a place, and takes no
 job's lock.
@@ -127,7 +127,8 @@ def report(
     attempts: Sequence[Ended], *, policy: RetryPolicy, random: Callable[[], float], now: datetime | None = None
 ) -> Steps[dict[int, Row]]:
     """Ends attempts as the planner decides. Rows by fence, with `applied` False where the job was final already; a
-    fence that is absent had lost its lease, and changed nothing (NFR-4)."""
+    fence that is absent had lost its lease, and changed nothing (NFR-4).
+    """
     reports = rows_of(attempts, policy=policy, random=random)
     rows = yield Statement("lease/report", {"reports": reports, "now": now})
     return {row["seq"]: row for row in rows}
@@ -173,8 +174,8 @@ def expire(job_id: UUID) -> Steps[bool]:
 def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
     """Takes a locked, unfinished job out of its place; who runs it, if it runs.
 
-    Each look is a snapshot of its own, in the order in which jobs move, so that a job moving forward is met. One that is
-    taken back from ready to its queue in between is missed, hence the rounds: a published job is always somewhere.
+    Each look is a snapshot of its own, in the order in which jobs move, so that a job moving forward is met. One that
+    is taken back from ready to its queue in between is missed, hence the rounds: a published job is always somewhere.
     """
     for _ in range(_ROUNDS if published else 0):
         for place in _PLACES:

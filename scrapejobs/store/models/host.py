@@ -3,8 +3,8 @@ from django.db.models import Q
 
 
 class Host(models.Model):
-    """Limits and pause of a target host (FR-11): an exact name, or `*.domain` for all below it. A field left empty takes
-    the next wider row's value, in the end the settings'.
+    """Limits and pause of a target host (FR-11): an exact name, or `*.domain` for all below it. A field left empty
+    takes the next wider row's value, in the end the settings'.
     """
 
     name = models.CharField(max_length=255, primary_key=True, help_text="shop.example, or *.shop.example")

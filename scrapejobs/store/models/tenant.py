@@ -16,15 +16,9 @@ class Tenant(models.Model):
     rate = models.FloatField(null=True, blank=True, help_text="API requests a second; empty: no limit.")
     burst = models.FloatField(null=True, blank=True, help_text="API requests at once.")
     daily = models.IntegerField(null=True, blank=True, help_text="Jobs a day; empty: no limit.")
-    max_running = models.IntegerField(
-        null=True, blank=True, help_text="Jobs in progress at once; empty: no limit."
-    )
-    max_queued = models.IntegerField(
-        null=True, blank=True, help_text="Jobs waiting at once; empty: no limit."
-    )
-    webhook_secret = models.CharField(
-        max_length=100, editable=False, db_comment="whsec_... of Standard Webhooks"
-    )
+    max_running = models.IntegerField(null=True, blank=True, help_text="Jobs in progress at once; empty: no limit.")
+    max_queued = models.IntegerField(null=True, blank=True, help_text="Jobs waiting at once; empty: no limit.")
+    webhook_secret = models.CharField(max_length=100, editable=False, db_comment="whsec_... of Standard Webhooks")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -37,9 +31,7 @@ class Tenant(models.Model):
             models.CheckConstraint(
                 condition=Q(max_queued__isnull=True) | Q(max_queued__gte=0), name="tenant_max_queued"
             ),
-            models.CheckConstraint(
-                condition=Q(rate__isnull=True) | Q(rate__gt=0), name="tenant_rate_positive"
-            ),
+            models.CheckConstraint(condition=Q(rate__isnull=True) | Q(rate__gt=0), name="tenant_rate_positive"),
             models.CheckConstraint(condition=Q(burst__isnull=True) | Q(burst__gte=1), name="tenant_burst"),
             models.CheckConstraint(condition=Q(daily__isnull=True) | Q(daily__gte=0), name="tenant_daily"),
         ]

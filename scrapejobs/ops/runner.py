@@ -1,0 +1,138 @@
+"""Runs loops: waking, resting, backing off, telling of their health, and draining at the end."""
+
+import asyncio
+import random
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from scrapejobs.adapters.bus import Bus
+from scrapejobs.ops.health import Health
+from scrapejobs.telemetry import events
+
+POLL_WITHOUT_BUS_S: Final = 0.25
+BACK_OFF_S: Final = 0.2
+BACK_OFF_CAP_S: Final = 5.0
+HUNG_AFTER_S: Final = 120.0
+STOP_S: Final = 3.0
+
+
+class Loop(Protocol):
+    """A loop is one pass and the seconds to rest after it, unless one of its topics wakes it before."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def wakes_on(self) -> frozenset[str]: ...
+
+    async def tick(self) -> float: ...
+
+
+class Wakes:
+    """Topics, and the loops of this process that wait for them."""
+
+    def __init__(self) -> None:
+        self._events: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
+
+    def event_for(self, topics: Iterable[str]) -> asyncio.Event:
+        event = asyncio.Event()
+        for topic in topics:
+            self._events[topic].append(event)
+        return event
+
+    def signal(self, topic: str) -> None:
+        for event in self._events.get(topic, ()):
+            event.set()
+
+    def signal_all(self) -> None:
+        for topic in list(self._events):
+            self.signal(topic)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The loops of one role. `drain` lets what is under way end while the loops still run; `leave` comes last."""
+
+    loops: Sequence[Loop]
+    drain: Callable[[], Awaitable[None]]
+    leave: Callable[[], Awaitable[None]]
+
+
+async def run_crew(crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> None:
+    """Runs a role until SIGTERM or SIGINT, then drains it. Returns when all is handed over."""
+    told_to_stop, stopping = asyncio.Event(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    hearing = asyncio.create_task(bus.listen(), name="bus")
+    tasks = [
+        asyncio.create_task(drive(loop, bus=bus, wakes=wakes, health=health, stopping=stopping), name=loop.name)
+        for loop in crew.loops
+    ]
+    try:
+        await told_to_stop.wait()
+        health.draining()
+        await crew.drain()
+        stopping.set()
+        wakes.signal_all()
+        await _end(tasks)
+        await crew.leave()
+    finally:
+        await _end([hearing], patience_s=0.0)
+        await bus.aclose()
+
+
+async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, stopping: asyncio.Event) -> None:
+    """Ticks a loop until `stopping`. A failed tick is told, and tried again after a growing, jittered rest."""
+    woken = wakes.event_for(loop.wakes_on)
+    failures = 0
+    while not stopping.is_set():
+        woken.clear()
+        health.beat(loop.name, stale_after_s=HUNG_AFTER_S)
+        began = time.monotonic()
+        try:
+            rest_s = await loop.tick()
+        except Exception as error:  # noqa: BLE001 - a loop outlives whatever its surroundings do
+            failures += 1
+            events.loop_failed(loop.name, error)
+            health.ready(loop.name, ok=False, detail=type(error).__name__)
+            back_off_s = min(BACK_OFF_CAP_S, BACK_OFF_S * 2.0**failures)
+            await _wait(stopping, back_off_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, no secret
+            continue
+        failures = 0
+        events.tick(loop.name, time.monotonic() - began)
+        health.ready(loop.name, ok=True)
+        if loop.wakes_on and not bus.connected:
+            rest_s = min(rest_s, POLL_WITHOUT_BUS_S)
+        await _rest(woken, stopping, rest_s)
+
+
+async def _rest(woken: asyncio.Event, stopping: asyncio.Event, rest_s: float) -> None:
+    if rest_s <= 0:
+        await asyncio.sleep(0)
+        return
+    waits = [asyncio.ensure_future(woken.wait()), asyncio.ensure_future(stopping.wait())]
+    try:
+        await asyncio.wait(waits, timeout=rest_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+async def _wait(event: asyncio.Event, most_s: float) -> None:
+    try:
+        async with asyncio.timeout(most_s):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]], *, patience_s: float = STOP_S) -> None:
+    """Waits for tasks to end by themselves, then cancels what is left."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=patience_s)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

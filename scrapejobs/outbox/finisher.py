@@ -1,0 +1,31 @@
+"""The outbox at the other end: each final job gets its one finish event (P6)."""
+
+from typing import Final
+
+from scrapejobs.adapters.bus import Bus
+from scrapejobs.store import upkeep
+from scrapejobs.store.ids import new_id
+from scrapejobs.store.link import Link
+from scrapejobs.telemetry import events
+
+BATCH: Final = 500
+
+
+class Finisher:
+    """Writes finish events, and the deliveries they call for."""
+
+    name = "finisher"
+    wakes_on = frozenset({"finished"})
+
+    def __init__(self, link: Link, bus: Bus, *, poll_s: float) -> None:
+        self._link = link
+        self._bus = bus
+        self._poll_s = poll_s
+
+    async def tick(self) -> float:
+        rows = await self._link.run(upkeep.finish([new_id() for _ in range(BATCH)]))
+        if rows:
+            events.finish_published(len(rows))
+        if any(row["has_callback"] for row in rows):
+            await self._bus.wake("delivery")
+        return 0.0 if len(rows) == BATCH else self._poll_s

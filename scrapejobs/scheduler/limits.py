@@ -1,0 +1,55 @@
+"""What a host and a tenant may take, as the rows say it now; rows are few, hosts are many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from scrapejobs.domain.picking import HostLimits, TenantShare
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """One reading of the rows. `paused_until` holds monotonic times by host."""
+
+    default: HostLimits
+    rows: dict[str, tuple[float | None, float | None, int | None]]
+    paused_until: dict[str, float]
+    shares: dict[int, TenantShare]
+
+    @classmethod
+    def read(cls, hosts: Iterable[Row], tenants: Iterable[Row], *, default: HostLimits, now: float) -> Self:
+        hosts = list(hosts)
+        return cls(
+            default,
+            {row["name"]: (row["rate"], row["burst"], row["concurrency"]) for row in hosts},
+            {row["name"]: now + row["paused_for_s"] for row in hosts if (row["paused_for_s"] or 0) > 0},
+            {row["id"]: TenantShare(row["weight"], row["max_running"]) for row in tenants},
+        )
+
+    def of(self, host: str) -> HostLimits:
+        """The limits of a host: each field from the narrowest row that gives it, in the end from the settings."""
+        rate, burst, concurrency = self.default.rate, self.default.burst, self.default.concurrency
+        for name in reversed(list(_wider(host))):
+            row = self.rows.get(name)
+            if row:
+                rate = row[0] if row[0] is not None else rate
+                burst = row[1] if row[1] is not None else burst
+                concurrency = row[2] if row[2] is not None else concurrency
+        return HostLimits(rate, burst, concurrency)
+
+    def pause_of(self, host: str) -> float:
+        """Until when a host is paused, by its own row or a wider one; 0 when it is not."""
+        return max((self.paused_until.get(name, 0.0) for name in _wider(host)), default=0.0)
+
+    def share(self, tenant: int) -> TenantShare:
+        return self.shares.get(tenant) or TenantShare()
+
+
+def _wider(host: str) -> Iterable[str]:
+    """The names of rows that speak of a host, narrowest first: itself, then `*.` and each of its parents."""
+    yield host
+    parts = host.split(".")
+    for i in range(1, len(parts)):
+        yield "*." + ".".join(parts[i:])

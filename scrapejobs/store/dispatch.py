@@ -1,0 +1,139 @@
+"""What the dispatcher asks of the database. Every write checks its epoch (ADR-0006)."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import DictRow
+
+from scrapejobs.store.query import sql
+from scrapejobs.store.run import Row, Statement, Steps, verb
+
+CHUNK: Final = 5000
+
+
+@verb()
+def take(*, holder: str, lease_s: float) -> Steps[int | None]:
+    """Becomes the dispatcher; the new epoch, or None while another one is."""
+    rows = yield Statement("dispatcher/take", {"holder": holder, "lease_s": lease_s})
+    return int(rows[0]["epoch"]) if rows else None
+
+
+@verb()
+def hold(*, epoch: int, lease_s: float) -> Steps[bool]:
+    """Renews the dispatch lease; False when this epoch is over."""
+    return bool((yield Statement("dispatcher/renew", {"epoch": epoch, "lease_s": lease_s})))
+
+
+@verb()
+def resign(*, epoch: int) -> Steps[bool]:
+    """Gives the dispatch lease up, for a standby to take at once."""
+    return bool((yield Statement("dispatcher/resign", {"epoch": epoch})))
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Queue entries that became visible, and the snapshot to ask from next time."""
+
+    snapshot: str
+    entries: list[Row]
+
+
+@verb()
+def appended(*, since: str) -> Steps[Appended]:
+    """Entries that became visible since a snapshot."""
+    rows = yield Statement("queued/appended", {"since": since})
+    return Appended(rows[0]["snapshot"], [row for row in rows if row["seq"] is not None])
+
+
+@verb()
+def snapshot() -> Steps[str]:
+    """The snapshot of now."""
+    rows = yield Statement("queued/snapshot", {})
+    return str(rows[0]["snapshot"])
+
+
+async def every_entry(conn: psycopg.AsyncConnection[DictRow]) -> AsyncIterator[list[Row]]:
+    """All queue entries, streamed in chunks: a million rows must not sit in memory twice."""
+    async with conn.transaction(), conn.cursor(name="every_entry") as cursor:
+        await cursor.execute(sql("queued/all"))
+        while rows := await cursor.fetchmany(CHUNK):
+            yield rows
+
+
+@verb()
+def held() -> Steps[list[Row]]:
+    """What counts as load already: `seq`, `tenant_id`, `host`."""
+    return (yield Statement("ready/held", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """What still waits in ready (with the smallest living position) and who runs the rest."""
+
+    waiting: int
+    lowest_pos: int | None
+    running: dict[UUID, int]
+    seqs: set[int]
+
+
+@verb()
+def outstanding(seqs: Sequence[int]) -> Steps[Outstanding]:
+    """Which entries still wait or run; what is absent has ended."""
+    rows = yield Statement("ready/outstanding", {"seqs": list(seqs)})
+    positions = [row["pos"] for row in rows if row["pos"] is not None]
+    running: dict[UUID, int] = {}
+    for row in rows:
+        if row["worker_id"] is not None:
+            running[row["worker_id"]] = running.get(row["worker_id"], 0) + 1
+    return Outstanding(len(positions), min(positions, default=None), running, {row["seq"] for row in rows})
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """`leads` False: the epoch is over and nothing was moved."""
+
+    leads: bool
+    moved: frozenset[int]
+    last_pos: int | None
+
+
+@verb()
+def dispatch(seqs: Sequence[int], *, epoch: int) -> Steps[Dispatched]:
+    """Moves picked entries to ready; those cancelled meanwhile are not among `moved`."""
+    (row,) = yield Statement("ready/dispatch", {"seqs": list(seqs), "epoch": epoch})
+    return Dispatched(row["leads"] == 1, frozenset(row["moved"] or ()), row["last_pos"])
+
+
+@verb()
+def take_back(*, epoch: int, ready_ttl_s: float) -> Steps[list[int]]:
+    """Puts ready rows that nobody took in time back; their fences."""
+    rows = yield Statement("ready/take_back", {"epoch": epoch, "ready_ttl_s": ready_ttl_s})
+    return [row["seq"] for row in rows]
+
+
+@verb()
+def set_floor(pos: int) -> Steps[None]:
+    """Notes the smallest living position of ready, where claims start to look."""
+    yield Statement("ready/floor", {"pos": pos})
+
+
+@verb()
+def workers(*, alive_s: float) -> Steps[dict[UUID, int]]:
+    """Slots of each worker heard of within `alive_s` that takes jobs."""
+    rows = yield Statement("service/workers", {"alive_s": alive_s})
+    return {row["id"]: row["slots"] for row in rows}
+
+
+@verb()
+def host_rows() -> Steps[list[Row]]:
+    """Limits and pauses, as rows of `host/all.sql`."""
+    return (yield Statement("host/all", {}))
+
+
+@verb()
+def tenant_rows() -> Steps[list[Row]]:
+    """Weights and caps, as rows of `tenant/shares.sql`."""
+    return (yield Statement("tenant/shares", {}))

@@ -1,0 +1,134 @@
+"""Takes jobs from ready for free slots and carries each through one attempt."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from scrapejobs.domain.outcome import Cancelled, Outcome, Released, Temporary
+from scrapejobs.store import transitions
+from scrapejobs.store.link import Link
+from scrapejobs.store.reports import ended
+from scrapejobs.telemetry import events
+from scrapejobs.worker.reporter import Reporter
+from scrapejobs.worker.runner import Runner
+from scrapejobs.worker.slots import Break, Held, Slots
+
+
+class Claimer:
+    """Claims as many jobs as there are free slots. Draining, it claims none (P8)."""
+
+    name = "claimer"
+    wakes_on = frozenset({"ready", "slot"})
+
+    def __init__(
+        self,
+        link: Link,
+        slots: Slots,
+        runner: Runner,
+        reporter: Reporter,
+        *,
+        worker_id: UUID,
+        worker: str,
+        lease_s: float,
+        poll_s: float,
+        signal: Callable[[str], None],
+    ) -> None:
+        self._link = link
+        self._slots = slots
+        self._runner = runner
+        self._reporter = reporter
+        self._worker_id = worker_id
+        self._worker = worker
+        self._lease_s = lease_s
+        self._poll_s = poll_s
+        self._signal = signal
+        self.draining = False
+
+    async def tick(self) -> float:
+        free = self._slots.free
+        if free <= 0 or self.draining:
+            return self._poll_s
+        asked = self._slots.clock()
+        rows = await self._link.run(
+            transitions.claim(worker_id=self._worker_id, worker=self._worker, limit=free, lease_s=self._lease_s)
+        )
+        for row in rows:
+            held = Held(row, ends_at=asked + self._lease_s)
+            self._slots.held[held.seq] = held
+            held.task = asyncio.create_task(self._attempt(held), name=f"attempt-{held.seq}")
+        return self._poll_s
+
+    async def drain(self, *, grace_s: float) -> None:
+        """Claims no more; lets what runs finish within `grace_s`, then hands the rest back (P8)."""
+        self.draining = True
+        events.worker_draining(len(self._slots.held))
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._slots.empty()
+        except TimeoutError:
+            for held in self._slots.fetching():
+                held.break_off(Break.DRAINED)
+            await self._slots.empty()
+
+    async def _attempt(self, held: Held) -> None:
+        try:
+            outcome = await self._outcome(held)
+            if outcome is not None:
+                held.reporting = True
+                await self._conclude(held, outcome)
+        finally:
+            del self._slots.held[held.seq]
+            self._signal("slot")
+
+    async def _outcome(self, held: Held) -> Outcome | None:
+        """How the attempt ended; None when its lease is lost and there is nothing to say."""
+        row = held.claimed
+        if self.draining:  # claimed while the signal came
+            return Released(sent=False)
+        events.attempt_started(row["job_id"], held.seq, number=row["number"], host=row["host"])
+        if row["is_first"]:
+            events.first_attempt((row["started_at"] - row["created_at"]).total_seconds())
+        try:
+            return await self._runner.run(row)
+        except asyncio.CancelledError:
+            return _broken_off(held)
+        except Exception as error:  # noqa: BLE001 - one job must not take the worker with it (case S16)
+            events.loop_failed("attempt", error)
+            return Temporary("worker_error", f"the worker failed: {type(error).__name__}")
+
+    async def _conclude(self, held: Held, outcome: Outcome) -> None:
+        row = await self._reporter.tell(ended(held.claimed, outcome))
+        _narrate(held, outcome, row)
+        if row is None or not row["applied"]:
+            await self._runner.forget(outcome)
+
+
+def _broken_off(held: Held) -> Outcome | None:
+    match held.broken:
+        case Break.CANCELLED:
+            return Cancelled()
+        case Break.DRAINED:
+            return Released()
+        case Break.LOST:
+            return None
+        case None:
+            raise asyncio.CancelledError
+
+
+def _narrate(held: Held, outcome: Outcome, row: dict[str, Any] | None) -> None:
+    exchange = getattr(outcome, "exchange", None)
+    events.attempt_ended(
+        held.job_id,
+        held.seq,
+        outcome=type(outcome).__name__.lower(),
+        code=getattr(outcome, "code", None),
+        elapsed_s=exchange.elapsed_s if exchange else 0.0,
+        bytes=exchange.bytes_read if exchange else 0,
+    )
+    if row is None:
+        events.report_fenced(held.job_id, held.seq)
+    elif not row["applied"]:
+        events.cancel_obeyed(held.job_id)
+    elif row["final_state"]:
+        events.job_settled(held.job_id, row["final_state"], getattr(outcome, "code", None))

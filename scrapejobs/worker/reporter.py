@@ -1,0 +1,55 @@
+"""Tells the store how attempts ended, many in one statement. What could not be told is kept and told again."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from scrapejobs.adapters.bus import Bus
+from scrapejobs.store.link import Link
+from scrapejobs.store.reports import Ended
+from scrapejobs.store.run import Verb
+
+MOST_AT_ONCE: Final = 200
+
+ReportVerb = Callable[[Sequence[Ended]], Verb[dict[int, dict[str, Any]]]]
+Answer = "asyncio.Future[dict[str, Any] | None]"
+
+
+class Reporter:
+    """Collects ended attempts and reports them. A tick that fails leaves them where they are for the next."""
+
+    name = "reporter"
+    wakes_on = frozenset({"report"})
+
+    def __init__(
+        self, link: Link, bus: Bus, *, report: ReportVerb, signal: Callable[[str], None], poll_s: float
+    ) -> None:
+        self._link = link
+        self._bus = bus
+        self._report = report
+        self._signal = signal
+        self._poll_s = poll_s
+        self._pending: dict[int, tuple[Ended, asyncio.Future[dict[str, Any] | None]]] = {}
+
+    async def tell(self, ended: Ended) -> dict[str, Any] | None:
+        """The row of `lease/report.sql` for this attempt, or None when its lease was lost and nothing changed."""
+        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self._pending[ended.seq] = (ended, answer)
+        self._signal("report")
+        return await answer
+
+    async def tick(self) -> float:
+        batch = dict(list(self._pending.items())[:MOST_AT_ONCE])
+        if not batch:
+            return self._poll_s
+        rows = await self._link.run(self._report([ended for ended, _ in batch.values()]))
+        for seq, (_, answer) in batch.items():
+            del self._pending[seq]
+            if not answer.done():
+                answer.set_result(rows.get(seq))
+        await self._bus.wake("queued")
+        if any(row["final_state"] for row in rows.values()):
+            await self._bus.wake("finished")
+        if any(row["final_state"] is None for row in rows.values()):
+            await self._bus.wake("delayed")
+        return 0.0 if self._pending else self._poll_s

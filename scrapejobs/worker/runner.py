@@ -1,0 +1,107 @@
+"""One attempt: fetch, store, see that it can be read. It ends with an outcome; what becomes of that is not ours."""
+
+import asyncio
+import random
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from scrapejobs.adapters.answer import Expectation
+from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
+from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.domain.ids import object_key
+from scrapejobs.domain.outcome import Outcome, Stored, StoredResult
+
+_STORE_AGAIN_S: Final = (0.2, 5.0)
+
+
+class Runner(Protocol):
+    """Carries out attempts; raises only what is a bug, or CancelledError when broken off."""
+
+    async def run(self, claimed: dict[str, Any]) -> Outcome: ...
+
+    async def forget(self, outcome: Outcome) -> None: ...
+
+
+class FetchRunner:
+    """Fetches with the guarded fetcher and stores in the object store."""
+
+    def __init__(self, fetcher: Fetcher, store: ObjectStore) -> None:
+        self._fetcher = fetcher
+        self._store = store
+
+    async def run(self, claimed: dict[str, Any]) -> Outcome:
+        fetched = await self._fetcher.fetch(request_of(claimed))
+        if not isinstance(fetched, Fetched):
+            return fetched
+        key = object_key(job_id=claimed["job_id"], tenant_id=claimed["tenant_id"], seq=claimed["seq"])
+        with fetched.body:
+            await self._keep(key, fetched)
+        return Stored(_result(key, fetched), fetched.exchange)
+
+    async def forget(self, outcome: Outcome) -> None:
+        """Removes the object of an attempt whose report came too late. One that cannot be removed now goes with its
+        day's prefix (NFR-9).
+        """
+        if isinstance(outcome, Stored):
+            try:
+                await self._store.delete(outcome.result.key)
+            except StorageUnavailable:
+                return
+
+    async def _keep(self, key: str, fetched: Fetched) -> None:
+        """Stores the bytes, trying for as long as the lease holds: a fault of our own is no reason to fetch again.
+        `succeeded` may be said only of what can be read (P3), hence the look afterwards.
+        """
+        delay_s, cap_s = _STORE_AGAIN_S
+        while True:
+            try:
+                fetched.body.seek(0)
+                await self._store.put(
+                    key, fetched.body, size=fetched.size, sha256=fetched.sha256, content_type=fetched.content_type
+                )
+                if await self._store.head(key) == fetched.size:
+                    return
+            except StorageUnavailable:
+                pass
+            await asyncio.sleep(delay_s * (0.5 + random.random()))  # noqa: S311 - jitter, no secret
+            delay_s = min(delay_s * 2, cap_s)
+
+
+def request_of(claimed: dict[str, Any]) -> FetchRequest:
+    """What to fetch, from a row of `ready/claim.sql`. The job's deadline bounds the attempt."""
+    params = claimed["params"]
+    headers, body = dict(params["headers"]), params["body"]
+    content: bytes | None = body.encode() if body is not None else None
+    if params["json"] is not None:
+        content = msgspec.json.encode(params["json"]["value"])
+        if not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = "application/json"
+    expect = params["expect"]
+    return FetchRequest(
+        url=claimed["url"],
+        method=params["method"],
+        headers=headers,
+        query=params["query"],
+        body=content,
+        timeout_s=max(min(params["timeout_s"], claimed["remaining_s"]), 0.1),
+        max_bytes=params["max_bytes"],
+        follow_redirects=params["follow_redirects"],
+        accept_statuses=frozenset(params["accept_statuses"]),
+        expect=Expectation(**expect) if expect else None,
+    )
+
+
+def _result(key: str, fetched: Fetched) -> StoredResult:
+    return StoredResult(
+        key=key,
+        size=fetched.size,
+        sha256=fetched.sha256,
+        content_type=fetched.content_type,
+        charset=fetched.charset,
+        headers=fetched.headers,
+        final_url=fetched.final_url,
+        status=fetched.status,
+        complete=fetched.complete,
+        flags=fetched.flags,
+    )

@@ -1,0 +1,70 @@
+"""A worker's slots: the attempts it has under way, and why one is broken off."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+
+class Break(Enum):
+    """Why an attempt is broken off."""
+
+    CANCELLED = "its job was cancelled"
+    LOST = "its lease is over, or soon will be"
+    DRAINED = "the worker stops"
+
+
+@dataclass(slots=True)
+class Held:
+    """One attempt under way. `ends_at`: until when its lease surely holds, by this process's monotonic clock."""
+
+    claimed: dict[str, Any]
+    ends_at: float
+    task: "asyncio.Task[None] | None" = None
+    broken: Break | None = None
+    reporting: bool = False
+
+    @property
+    def seq(self) -> int:
+        return int(self.claimed["seq"])
+
+    @property
+    def job_id(self) -> UUID:
+        job_id: UUID = self.claimed["job_id"]
+        return job_id
+
+    def break_off(self, why: Break) -> None:
+        """Stops the fetch, which closes its connection. An attempt that is already reporting is left alone: the
+        database decides.
+        """
+        if self.broken is None and not self.reporting and self.task is not None:
+            self.broken = why
+            self.task.cancel()
+
+
+@dataclass(slots=True)
+class Slots:
+    """`total` attempts at once; `held` by fence."""
+
+    total: int
+    held: dict[int, Held] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def free(self) -> int:
+        return self.total - len(self.held)
+
+    def fetching(self) -> Iterator[Held]:
+        """Attempts that have not come to their report yet."""
+        return (held for held in list(self.held.values()) if not held.reporting)
+
+    def of_job(self, job_id: UUID) -> Held | None:
+        return next((held for held in self.held.values() if held.job_id == job_id), None)
+
+    async def empty(self) -> None:
+        """Waits until nothing is under way."""
+        while tasks := [held.task for held in self.held.values() if held.task is not None]:
+            await asyncio.wait(tasks)
