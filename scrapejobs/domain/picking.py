@@ -3,14 +3,13 @@
 Pure: no I/O and no clock. `now` is always an argument, in float seconds of a monotonic clock.
 """
 
-from collections import deque
 from collections.abc import Callable, KeysView
-from heapq import heappop, heappush
 
 from scrapejobs.domain.fairness import PRIORITIES, WEIGHTS, FairQueue, Turns
-from scrapejobs.domain.lanes import Flow, Host, Lane, LaneState, Line, Tenant, TenantShare
+from scrapejobs.domain.lanes import EMPTY, READY, WOKEN, Flow, Host, Lane, Tenant, TenantShare
 from scrapejobs.domain.politeness import EVER, INFINITY, HostLimits, TokenBucket
 from scrapejobs.domain.roster import Roster
+from scrapejobs.domain.waiting import WaitingRoom
 
 __all__ = ["PRIORITIES", "WEIGHTS", "HostLimits", "Picker", "TenantShare"]
 
@@ -44,8 +43,7 @@ class Picker:
         self._depth = [0, 0, 0]
         self._turns = Turns()
         self._queues: tuple[FairQueue[Flow], ...] = (FairQueue(), FairQueue(), FairQueue())
-        self._timers: list[tuple[float, int, Host]] = []  # when a line is to be looked at
-        self._order = 0
+        self._waiting = WaitingRoom(activate=self._activate, forget=self._drop_lane)
 
     # ---- what the dispatcher reads
 
@@ -59,6 +57,11 @@ class Picker:
         """How many entries are held in memory."""
         return sum(self._depth)
 
+    @property
+    def hosts(self) -> KeysView[str]:
+        """The hosts that it knows now. A live view."""
+        return self._roster.hosts.keys()
+
     def depth(self) -> tuple[int, int, int]:
         """Queued entries by priority."""
         high, normal, low = self._depth
@@ -66,24 +69,20 @@ class Picker:
 
     def next_timer(self) -> float:
         """When a pick may become possible by time alone; infinity if never."""
-        while self._timers and self._timers[0][0] != self._timers[0][2].rings_at:
-            heappop(self._timers)
-        return self._timers[0][0] if self._timers else INFINITY
+        return self._waiting.next_timer()
 
     # ---- what happens to entries
 
-    def add(
-        self, now: float, *, seq: int, priority: int, tenant: int, host: str, front: bool = False
-    ) -> None:
+    def add(self, now: float, *, seq: int, priority: int, tenant: int, host: str, front: bool = False) -> None:
         """A queued entry. `front`: ahead of its own lane (queue, tenant, host), not of anyone else."""
         lane = self._lanes.get((priority, tenant, host))
         if lane is None:
             lane = self._roster.make_lane(priority, tenant, host)
         lane.append(seq, front=front)
         self._depth[priority] += 1
-        if lane.state is LaneState.EMPTY:
+        if lane.state == EMPTY:
             if lane.host.is_crowded:
-                self._park(now, lane)
+                self._waiting.park(now, lane)
             else:
                 self._make_ready(lane)
 
@@ -94,11 +93,11 @@ class Picker:
         owner.running += 1
         place.gate.running += 1
         if owner.running >= owner.max_running:
-            self._release_promises(now, owner)
+            self._waiting.release_promises(now, owner)
 
     def pick(self, now: float, n: int) -> list[int]:
         """At most `n` entries that may start now, in the order of their turns; from now on they are load."""
-        self._ring(now)
+        self._waiting.ring(now)
         self._roster.drop_rested_hosts(now)
         picked: list[int] = []
         while len(picked) < n:
@@ -154,7 +153,7 @@ class Picker:
         if owner.cost != old_cost:
             self._reprice(owner, owner.cost / old_cost)
         if owner.running >= owner.max_running:
-            self._release_promises(now, owner)
+            self._waiting.release_promises(now, owner)
         else:
             self._resume(owner)
 
@@ -169,7 +168,7 @@ class Picker:
                 while (lane := flow.take_lane()) is not None:
                     if lane.host.has_room_for(now, lane):
                         return lane
-                    self._park(now, lane)
+                    self._waiting.park(now, lane)
             line.pop()
             flow.is_active = False
         return None
@@ -181,8 +180,8 @@ class Picker:
         self._depth[flow.queue] -= 1
         self._out[seq] = (flow.tenant, host, flow, host.gate.start())
         flow.tenant.running += 1
-        flow.prefer_woken = lane.state is not LaneState.WOKEN
-        if host.line is not None and lane.state is LaneState.WOKEN:
+        flow.prefer_woken = lane.state != WOKEN
+        if host.line is not None and lane.state == WOKEN:
             host.line.redeem(lane)
         must_wait = host.is_crowded
         if lane and not must_wait:
@@ -191,11 +190,11 @@ class Picker:
         if not lane:
             self._empty(lane)
         elif must_wait:
-            self._park(now, lane)
+            self._waiting.park(now, lane)
         if host.line is not None:
-            self._wake(now, host, host.line)
+            self._waiting.wake(now, host, host.line)
         if flow.tenant.running >= flow.tenant.max_running:
-            self._release_promises(now, flow.tenant)
+            self._waiting.release_promises(now, flow.tenant)
         if self._queues[flow.queue].resting:
             self._forget_rested(flow.queue)
         return seq
@@ -211,7 +210,7 @@ class Picker:
             flow.is_active = False
 
     def _make_ready(self, lane: Lane) -> None:
-        lane.state = LaneState.READY
+        lane.state = READY
         lane.flow.ready.append(lane)
         self._activate(lane.flow)
 
@@ -225,57 +224,6 @@ class Picker:
             self._turns.join(flow.queue)
         queue.push(flow)
         flow.is_active = True
-
-    # ---- lines before crowded hosts
-
-    def _park(self, now: float, lane: Lane) -> None:
-        """The lane leaves its flow and waits before its host."""
-        host = lane.host
-        line = host.line
-        if line is None:
-            line = host.line = Line()
-        had_promise = lane.state is LaneState.WOKEN
-        if had_promise:
-            line.release(lane)
-        line.push(lane)
-        if had_promise or host.rings_at == INFINITY:
-            self._set_timer(now, host, line)
-
-    def _wake(self, now: float, host: Host, line: Line) -> None:
-        """Promise the room that is free to those who wait, in their turn; see to the timer for the next."""
-        room = host.gate.room(now) - line.n_woken
-        while room >= 1 and line.n_waiting:
-            lane = line.pop()
-            flow = lane.flow
-            if flow.tenant.running >= flow.tenant.max_running:
-                flow.ready.append(lane)  # it could not use the room: no promise, and it asks again later
-                continue
-            line.reserve(lane)
-            room -= 1
-            if flow.woken is None:
-                flow.woken = deque()
-            flow.woken.append(lane)
-            self._activate(flow)
-        self._set_timer(now, host, line)
-        for queue in line.queues:
-            for lane in queue.rested() if line.is_crowded else queue.drain_resting():
-                self._drop_lane(lane)
-
-    def _set_timer(self, now: float, host: Host, line: Line) -> None:
-        """When time alone may bring room for one more than is promised."""
-        at = host.gate.room_at(now, line.n_woken + 1) if line.n_waiting else INFINITY
-        if at != host.rings_at:
-            host.rings_at = at
-            if at < INFINITY:
-                self._order += 1
-                heappush(self._timers, (at, self._order, host))
-
-    def _ring(self, now: float) -> None:
-        while self._timers and self._timers[0][0] <= now:
-            at, _, host = heappop(self._timers)
-            if host.rings_at == at and host.line is not None:
-                host.rings_at = INFINITY
-                self._wake(now, host, host.line)
 
     # ---- what follows from a change
 
@@ -291,7 +239,7 @@ class Picker:
 
     def _host_changed(self, now: float, host: Host) -> None:
         if host.line is not None:
-            self._wake(now, host, host.line)
+            self._waiting.wake(now, host, host.line)
         if host.is_idle:
             self._roster.drop_host(now, host)
 
@@ -300,17 +248,6 @@ class Picker:
         for flow in tenant.flows:
             if flow is not None:
                 self._activate(flow)
-
-    def _release_promises(self, now: float, tenant: Tenant) -> None:
-        """A tenant that may not run more holds no promises: its room goes to the next in line."""
-        for flow in tenant.flows:
-            while flow is not None and flow.woken:
-                lane = flow.woken.popleft()
-                flow.ready.append(lane)
-                line = lane.host.line
-                if line is not None:
-                    line.release(lane)
-                    self._wake(now, lane.host, line)
 
     def _reprice(self, tenant: Tenant, factor: float) -> None:
         for flow in tenant.flows:
@@ -324,7 +261,7 @@ class Picker:
 
     def _empty(self, lane: Lane) -> None:
         """The lane has run empty: it is forgotten, at once or when the line has passed its tag."""
-        lane.state = LaneState.EMPTY
+        lane.state = EMPTY
         host, queue = lane.host, lane.flow.queue
         if host.is_crowded and host.line is not None and lane.tag > host.line.queues[queue].clock:
             host.line.queues[queue].rest(lane)

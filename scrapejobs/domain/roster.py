@@ -6,7 +6,7 @@ A picker lives for weeks and sees any number of hosts; what is idle and holds no
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from scrapejobs.domain.lanes import Flow, Host, Lane, LaneState, Tenant, TenantShare
+from scrapejobs.domain.lanes import EMPTY, Flow, Host, Lane, Tenant, TenantShare
 from scrapejobs.domain.politeness import INFINITY, Gate, HostLimits
 
 
@@ -56,7 +56,7 @@ class Roster:
 
     def drop_lane(self, lane: Lane) -> bool:
         """Forget `lane` if it is empty. True if that was the last lane of its flow."""
-        if lane.state is not LaneState.EMPTY or self.lanes.get(lane.key) is not lane:
+        if lane.state != EMPTY or self.lanes.get(lane.key) is not lane:
             return False
         del self.lanes[lane.key]
         lane.host.n_lanes -= 1
