@@ -66,6 +66,8 @@ async def run_crew(crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> Non
     told_to_stop, stopping = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    for loop in crew.loops:
+        health.ready(loop.name, ok=False, detail="starting")
     hearing = asyncio.create_task(bus.listen(), name="bus")
     tasks = [
         asyncio.create_task(drive(loop, bus=bus, wakes=wakes, health=health, stopping=stopping), name=loop.name)

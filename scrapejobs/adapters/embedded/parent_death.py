@@ -19,3 +19,8 @@ def die_with_parent(number: signal.Signals) -> Callable[[], None]:
             os._exit(1)
 
     return in_child
+
+
+def follow_parent(number: signal.Signals) -> None:
+    """This process gets `number` when the thread that started it ends."""
+    _prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)

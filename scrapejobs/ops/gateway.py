@@ -1,0 +1,95 @@
+"""The gateway role: granian serves the WSGI application in one child process; this process answers the probes."""
+
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from granian import Granian
+from granian.constants import Interfaces
+
+from scrapejobs.adapters.embedded.parent_death import follow_parent
+from scrapejobs.config import Config
+from scrapejobs.ops.health import Health
+from scrapejobs.telemetry import log, metrics
+
+FACTORY: Final = "scrapejobs.ops.gateway:application"
+CHECK_S: Final = 2
+_LOGGING: Final = {"version": 1, "disable_existing_loggers": False}
+
+
+def serve(config: Config, *, name: str, metrics_port: int) -> None:
+    """Serves until SIGTERM or SIGINT; requests under way are answered first. Raises OSError when a port is busy."""
+    with tempfile.TemporaryDirectory(prefix="scrapejobs-metrics-") as directory:
+        metrics.share_with_parent(Path(directory))
+        health = Health(
+            {"postgres": postgres_check(config), "http": http_check(config)},
+            registry=metrics.registry_for_parent(Path(directory)),
+        )
+        _see_that_it_is_free(config)
+        health.serve(config.bind, metrics_port)
+        os.environ["SCRAPEJOBS_SURFACE"] = config.surface
+        server = Granian(
+            FACTORY,
+            factory=True,
+            address=config.bind,
+            port=config.port,
+            interface=Interfaces.WSGI,
+            workers=1,
+            blocking_threads=config.gateway_threads,
+            log_dictconfig=_LOGGING,
+            websockets=False,
+            respawn_failed_workers=True,
+            respawn_interval=1.0,
+            workers_kill_timeout=max(1, int(config.grace_s)),
+            process_name=f"scrapejobs-{name}",
+        )
+        try:
+            server.serve()
+        finally:
+            health.close()
+
+
+def application() -> Callable[..., Any]:
+    """What granian's child serves. It dies with its parent: a killed gateway must not keep the port."""
+    follow_parent(signal.SIGKILL)
+    log.configure(role="gateway", service="gateway")
+    from scrapejobs.wsgi import application as wsgi
+
+    return wsgi
+
+
+def postgres_check(config: Config) -> Callable[[], bool]:
+    """Whether Postgres answers, on a connection made for the question."""
+
+    def check() -> bool:
+        url = config.database_url.get_secret_value()
+        with psycopg.connect(url, connect_timeout=CHECK_S, autocommit=True) as conn:
+            return conn.execute("SELECT 1").fetchone() is not None
+
+    return check
+
+
+def http_check(config: Config) -> Callable[[], bool]:
+    """Whether the child accepts connections."""
+
+    def check() -> bool:
+        with socket.create_connection((_reachable(config.bind), config.port), timeout=CHECK_S):
+            return True
+
+    return check
+
+
+def _reachable(bind: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)
+
+
+def _see_that_it_is_free(config: Config) -> None:
+    """Granian aborts without a word for a person when its port is busy."""
+    with socket.socket(socket.AF_INET6 if ":" in config.bind else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((config.bind, config.port))
