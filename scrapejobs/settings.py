@@ -65,6 +65,7 @@ CACHES = {
 }
 
 MIDDLEWARE = [
+    "scrapejobs.gateway.middleware.Envelope",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -73,6 +74,16 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+
+REST_FRAMEWORK = {
+    "DEFAULT_PARSER_CLASSES": ["scrapejobs.gateway.reading.StrictJsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["scrapejobs.gateway.negotiation.NoRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "scrapejobs.gateway.negotiation.AlwaysJson",
+    "DEFAULT_AUTHENTICATION_CLASSES": ["scrapejobs.gateway.auth.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "EXCEPTION_HANDLER": "scrapejobs.gateway.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
 
 TEMPLATES = [
     {

@@ -13,6 +13,7 @@ import psycopg
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.rows import DictRow
+from psycopg.types.json import JsonbLoader
 
 from scrapejobs.store.query import sql
 
@@ -86,6 +87,7 @@ async def run_async(conn: psycopg.AsyncConnection[DictRow], what: Verb[T]) -> T:
 
 def _drive(steps: Steps[T]) -> T:
     with connection.cursor() as cursor:
+        cursor.cursor.adapters.register_loader("jsonb", JsonbLoader)  # Django's own leaves it to its models
         try:
             statement = next(steps)
             while True:

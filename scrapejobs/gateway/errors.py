@@ -1,0 +1,56 @@
+"""Whatever goes wrong becomes a problem: in views, in Django itself, at unknown paths."""
+
+from typing import Any, Final
+
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+
+from scrapejobs.gateway.problems import Problem
+
+RETRY_AFTER_S: Final = 2
+
+
+_NAMES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
+    ((Http404, exceptions.NotFound), "not-found"),
+    ((exceptions.MethodNotAllowed,), "method-not-allowed"),
+    ((exceptions.UnsupportedMediaType,), "unsupported-media-type"),
+    ((RequestDataTooBig,), "payload-too-large"),
+    ((PermissionDenied,), "forbidden"),
+    ((SuspiciousOperation, BadRequest, exceptions.ParseError), "bad-request"),
+    ((OperationalError, InterfaceError), "unavailable"),
+)
+"""The first row that fits names the problem."""
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """The problem that an exception stands for; None when it is a bug."""
+    if isinstance(error, Problem):
+        return error
+    name = next((name for kinds, name in _NAMES if isinstance(error, kinds)), None)
+    if name is None:
+        return None
+    return Problem(name, headers={"Retry-After": str(RETRY_AFTER_S)} if name == "unavailable" else {})
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:  # noqa: ARG001 - DRF's form
+    """DRF's hook. None lets a bug through to Django, which logs it and asks `server_error` for the answer."""
+    problem = problem_of(error)
+    return problem.answer() if problem else None
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's form
+    return (problem_of(exception) or Problem("bad-request")).answer()
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    return Problem("forbidden").answer()
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001
+    return Problem("not-found").answer()
+
+
+def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    return Problem("internal-error").answer()

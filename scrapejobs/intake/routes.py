@@ -1,0 +1,65 @@
+"""What intake serves."""
+
+from typing import Final
+
+from scrapejobs.gateway.routes import Answer, Route
+from scrapejobs.gateway.shapes import Receipt
+from scrapejobs.intake import views
+from scrapejobs.intake.requests import JobRequest
+
+ROUTES: Final = (
+    Route(
+        "POST",
+        "/jobs",
+        views.submit_job,
+        "Hand a job in",
+        (
+            Answer(
+                202,
+                "The job is durable; the receipt names it",
+                Receipt,
+                {
+                    "Location": "Where the job is",
+                    "Idempotency-Replayed": "`true` when this receipt was given before",
+                },
+            ),
+        ),
+        scope="submit",
+        body=JobRequest,
+        headers={
+            "Idempotency-Key": "1 to 255 visible ASCII characters, bare or quoted; names this job among the tenant's"
+        },
+        problems=(
+            "invalid-json",
+            "json-too-deep",
+            "invalid-request",
+            "invalid-url",
+            "url-not-allowed",
+            "header-not-allowed",
+            "callback-not-allowed",
+            "invalid-idempotency-key",
+            "length-required",
+            "payload-too-large",
+            "unsupported-media-type",
+            "idempotency-key-reused",
+        ),
+    ),
+    Route(
+        "POST",
+        "/jobs/{id}/cancel",
+        views.cancel_job,
+        "Cancel a job; a running one has its connection closed",
+        (Answer(202, "The job is cancelled, now or before", Receipt),),
+        scope="submit",
+        problems=("not-found", "already-final"),
+    ),
+    Route(
+        "POST",
+        "/jobs/{id}/requeue",
+        views.requeue_job,
+        "Send a failed job back with a fresh set of attempts",
+        (Answer(202, "The job is queued again", Receipt),),
+        scope="submit",
+        problems=("not-found", "not-failed"),
+    ),
+)

@@ -1,0 +1,47 @@
+"""What intake does: one verb each, then a hint to the loops. The hint comes after the commit and may be lost."""
+
+from typing import Literal
+from uuid import UUID
+
+from scrapejobs.gateway.context import Context
+from scrapejobs.gateway.problems import Problem
+from scrapejobs.store import transitions
+from scrapejobs.store.run import run
+from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
+from scrapejobs.telemetry import events
+
+SUBMITTED = "submitted"
+FINISHED = "finished"
+
+
+def submit(job: NewJob, *, key: IdempotencyKey | None, context: Context) -> Submitted:
+    """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused."""
+    submitted = run(transitions.submit(job, key))
+    if isinstance(submitted, KeyReused):
+        raise Problem("idempotency-key-reused", "the key was used for another path or body")
+    if not submitted.replayed:
+        events.job_submitted(job.id, job.tenant_id, host=job.host, priority=job.priority)
+        context.bus.wake(SUBMITTED)
+    return submitted
+
+
+def cancel(job_id: UUID, *, tenant_id: int, context: Context) -> None:
+    """Cancels an unfinished job; a cancelled one stays so (FR-5). Raises `Problem` not-found, already-final."""
+    done = run(transitions.cancel(job_id, tenant_id=tenant_id))
+    if done is None:
+        raise Problem("not-found")
+    if not done.cancelled:
+        raise Problem("already-final", f"the job has {done.final}", members={"job_status": done.final})
+    if done.running_on:
+        context.bus.cancelled(job_id)
+    context.bus.wake(FINISHED)
+
+
+def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
+    """Sends a failed job back with a fresh set of attempts (FR-10). Raises `Problem` not-found, not-failed."""
+    done: Literal["requeued", "not-failed"] | None = run(transitions.requeue(job_id, tenant_id=tenant_id))
+    if done is None:
+        raise Problem("not-found")
+    if done == "not-failed":
+        raise Problem("not-failed")
+    context.bus.wake(SUBMITTED)

@@ -1,0 +1,112 @@
+"""From rows to shapes: a job's status, times and reasons are worked out from where it is (ADR-0012)."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from scrapejobs.domain.ids import day_of
+from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.gateway.shapes import links_of
+from scrapejobs.query.masking import shown_params
+from scrapejobs.query.shapes import Attempt, Job, LastError, Redirect, ResultSummary, WaitingFor
+from scrapejobs.store.jobs import Hindrances
+
+Row = dict[str, Any]
+
+_EMPTY_EXCHANGE: Final[Row] = {}
+
+
+def status_of(row: Row) -> Status:
+    """The status of a row of `job/view.sql`."""
+    if row["final_state"]:
+        return Status(row["final_state"])
+    return Status.RUNNING if row["is_leased"] else Status.QUEUED
+
+
+def job_of(row: Row, *, waiting_for: WaitingFor | None, retention_days: int) -> Job:
+    """A row of `job/view.sql` as clients see it."""
+    status = status_of(row)
+    return Job(
+        id=row["id"],
+        url=row["url"],
+        params=shown_params(row["params"]),
+        status=status.value,
+        priority=PRIORITIES[row["priority"]],
+        tags=row["tags"],
+        attempts=row["attempts"] + (status is Status.RUNNING),
+        max_attempts=row["max_attempts"],
+        last_error=_last_error(row),
+        waiting_for=waiting_for,
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        next_attempt_at=None if status.is_final else row["due_at"],
+        result=_result(row, retention_days),
+        links=links_of(row["id"]),
+    )
+
+
+def is_in_queue(row: Row) -> bool:
+    """Whether a job waits for nothing that its own row tells."""
+    return not (row["final_state"] or row["is_leased"] or row["published_at"] is None or row["due_at"])
+
+
+def waiting_of(row: Row, hindrances: Hindrances | None) -> WaitingFor | None:
+    """Why a job waits, as far as rows tell it now; None when nothing holds it but its turn."""
+    if status_of(row) is not Status.QUEUED:
+        return None
+    if row["published_at"] is None:
+        return WaitingFor("publishing", None, "accepted, and about to be put into its queue")
+    if row["due_at"] is not None:
+        return WaitingFor("retry_backoff", row["due_at"], "waits for the time of its next attempt")
+    if hindrances is None:
+        return None
+    is_paused, until = hindrances.pause_of(row["host"])
+    if is_paused:
+        return WaitingFor("host_paused", until, f"{row['host']} is paused")
+    return None if hindrances.has_worker else WaitingFor("no_worker", None, "no worker is there")
+
+
+def attempt_of(row: Row) -> Attempt:
+    """A row of `attempt/of_job.sql` as clients see it."""
+    exchange = row["exchange"] or _EMPTY_EXCHANGE
+    return Attempt(
+        number=row["number"],
+        worker=row["worker"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        outcome=row["outcome"],
+        code=row["code"],
+        detail=row["detail"],
+        charged=row["charged"],
+        target_status=row["target_status"],
+        phase=row["phase"],
+        bytes=row["bytes"] or 0,
+        address_family=exchange.get("address_family"),
+        redirects=[Redirect(hop["url"], hop["status"]) for hop in exchange.get("redirects", ())],
+        wire_requests=exchange.get("wire_requests", 0),
+    )
+
+
+def kept_until(job_id: UUID, retention_days: int) -> datetime:
+    """When retention takes a job's day away: its whole day is kept for so many days."""
+    first = datetime.combine(day_of(job_id), time(), UTC)
+    return first + timedelta(days=retention_days + 1)
+
+
+def _last_error(row: Row) -> LastError | None:
+    if row["error_code"] is None:
+        return None
+    return LastError(row["error_class"], row["error_code"], row["error_detail"], row["error_at"])
+
+
+def _result(row: Row, retention_days: int) -> ResultSummary | None:
+    if row["result_key"] is None:
+        return None
+    return ResultSummary(
+        size=row["result_size"],
+        content_type=row["result_content_type"],
+        sha256=row["result_sha256"],
+        complete=row["result_complete"],
+        expires_at=kept_until(row["id"], retention_days),
+    )

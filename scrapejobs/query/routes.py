@@ -1,0 +1,52 @@
+"""What query serves."""
+
+from typing import Final
+
+from scrapejobs.gateway.routes import Answer, Route
+from scrapejobs.query import views
+from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery, ResultLink
+
+ROUTES: Final = (
+    Route(
+        "GET",
+        "/jobs",
+        views.list_jobs,
+        "List own jobs, newest first",
+        (Answer(200, "A page", JobPage),),
+        scope="read",
+        query=ListQuery,
+        maps=("tag",),
+        problems=("invalid-request", "invalid-cursor"),
+    ),
+    Route(
+        "GET",
+        "/jobs/{id}",
+        views.read_job,
+        "Read a job",
+        (
+            Answer(200, "The job", Job, {"ETag": "Of these bytes", "Retry-After": "Seconds; while it is not final"}),
+            Answer(304, "The client has it already"),
+        ),
+        scope="read",
+        headers={"If-None-Match": "An ETag of an earlier answer"},
+        problems=("not-found",),
+    ),
+    Route(
+        "GET",
+        "/jobs/{id}/attempts",
+        views.list_attempts,
+        "See every attempt with the target's answer",
+        (Answer(200, "The attempts, the one under way last", AttemptList),),
+        scope="read",
+        problems=("not-found",),
+    ),
+    Route(
+        "GET",
+        "/jobs/{id}/result",
+        views.link_result,
+        "Get a signed link to the result",
+        (Answer(200, "The link", ResultLink),),
+        scope="read",
+        problems=("not-found", "result-not-ready", "no-result", "result-expired", "unavailable"),
+    ),
+)

@@ -1,0 +1,78 @@
+"""What reads find, for one tenant."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from scrapejobs.config import Config
+from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.gateway import cursor
+from scrapejobs.gateway.problems import Problem
+from scrapejobs.query.rendering import attempt_of, is_in_queue, job_of, waiting_of
+from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery
+from scrapejobs.store import jobs
+from scrapejobs.store.jobs import JobFilter
+from scrapejobs.store.run import run
+
+Row = dict[str, Any]
+
+HEARTBEATS_MISSED: Final = 3
+"""A worker silent for so many heartbeats is not there."""
+
+
+def row_of(job_id: UUID, *, tenant_id: int) -> Row:
+    """The job's row. Raises `Problem` not-found, the same for another tenant's job as for none."""
+    row = run(jobs.get(job_id, tenant_id=tenant_id))
+    if row is None:
+        raise Problem("not-found")
+    return row
+
+
+def read_job(job_id: UUID, *, tenant_id: int, config: Config) -> Job:
+    """One job, with what it waits for (FR-4)."""
+    return _rendered([row_of(job_id, tenant_id=tenant_id)], config)[0]
+
+
+def read_page(query: ListQuery, *, tenant_id: int, config: Config) -> JobPage:
+    """One page (FR-6). Raises `Problem` invalid-cursor."""
+    wanted = _filter_of(query)
+    bound: dict[str, Any] = {"tenant_id": tenant_id, "wanted": msgspec.to_builtins(wanted)}
+    secret = config.secret_key.get_secret_value()
+    below = None if query.cursor is UNSET else cursor.redeem(query.cursor, secret=secret, **bound)
+    ids = run(jobs.page(wanted, tenant_id=tenant_id, below=below, limit=query.limit + 1))
+    is_last, ids = len(ids) <= query.limit, ids[: query.limit]
+    rows = run(jobs.view(ids, tenant_id=tenant_id)) if ids else []
+    return JobPage(
+        items=_rendered(rows, config),
+        next_cursor=None if is_last else cursor.issue(ids[-1], secret=secret, **bound),
+    )
+
+
+def read_attempts(job_id: UUID, *, tenant_id: int) -> AttemptList:
+    """Every attempt of a job (FR-7)."""
+    rows = run(jobs.attempts(job_id, tenant_id=tenant_id))
+    if rows is None:
+        raise Problem("not-found")
+    return AttemptList([attempt_of(row) for row in rows])
+
+
+def _rendered(rows: Sequence[Row], config: Config) -> list[Job]:
+    """Rows as jobs. What hinders those in the queue is looked up once for all."""
+    hosts = {row["host"] for row in rows if is_in_queue(row)}
+    alive_s = config.heartbeat_s * HEARTBEATS_MISSED
+    found = run(jobs.hindrances(hosts, alive_s=alive_s)) if hosts else None
+    return [job_of(row, waiting_for=waiting_of(row, found), retention_days=config.retention_days) for row in rows]
+
+
+def _filter_of(query: ListQuery) -> JobFilter:
+    return JobFilter(
+        status=None if query.status is UNSET else Status(query.status),
+        host=None if query.host is UNSET else query.host.lower().removesuffix("."),
+        priority=None if query.priority is UNSET else PRIORITIES.index(query.priority),
+        tags=query.tag,
+        created_after=None if query.created_after is UNSET else query.created_after,
+        created_before=None if query.created_before is UNSET else query.created_before,
+    )
