@@ -1,4 +1,4 @@
-"""Wake-ups and cancels over Valkey pub/sub: hints, never the truth. What is lost costs one poll interval (ADR-0012).
+"""Wake-ups and cancels over Valkey pub/sub: hints, never the truth. What is lost costs one poll interval (ADR-0014).
 
 `SyncBus` sends from the gateway and commands; `Bus` sends and listens in the loops. Neither raises nor waits for long
 when Valkey is away: nothing that was promised may depend on it (P10).
