@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from scrapejobs.config import Config, environment_name
+from scrapejobs.ops import roles
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
@@ -19,7 +20,7 @@ SERVICES = COMPOSE["services"]
 ALERTS = [
     rule for group in yaml.safe_load((DOCKER / "alerts.yml").read_text("utf-8"))["groups"] for rule in group["rules"]
 ]
-ROLES = ("gateway", "publisher", "scheduler", "worker", "courier")
+ROLES = ("gateway", *roles.ROLES)
 SETTINGS = {environment_name(field) for field in Config.model_fields}
 
 
