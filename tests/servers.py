@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -53,10 +54,16 @@ def running_servers() -> Iterator[embedded.Servers]:
             finally:
                 servers.stop()
     finally:
-        cluster = data_dir / "postgres"
-        if cluster.is_symlink():
-            shutil.rmtree(cluster.readlink().parent, ignore_errors=True)
-        shutil.rmtree(base, ignore_errors=True)
+        remove(data_dir)
+        base.rmdir()
+
+
+def remove(data_dir: Path) -> None:
+    """Remove a data directory, and what the database server keeps outside of it."""
+    cluster = data_dir / "postgres"
+    if cluster.is_symlink():
+        shutil.rmtree(cluster.readlink().parent)
+    shutil.rmtree(data_dir)
 
 
 def use_servers(servers: embedded.Servers) -> None:
@@ -144,3 +151,8 @@ def _keep_seeds(connection: psycopg.Connection) -> None:
 def _named(url: str, last: str) -> str:
     """The same server, another database."""
     return f"{url.rpartition('/')[0]}/{last}"
+
+
+def remembered(data_dir: Path) -> dict[str, dict[str, str]]:
+    """Ports and secrets by server, as a data directory keeps them."""
+    return dict(json.loads((data_dir / "servers.json").read_text()))

@@ -50,6 +50,4 @@ def unprivileged() -> Account | None:
         with contextlib.suppress(KeyError):
             entry = pwd.getpwnam(name)
             return Account(name, entry.pw_uid, entry.pw_gid)
-    raise EmbeddedError(
-        f"PostgreSQL refuses to run as root, and there is no user {' or '.join(UNPRIVILEGED)} here"
-    )
+    raise EmbeddedError(f"PostgreSQL refuses to run as root, and there is no user {' or '.join(UNPRIVILEGED)} here")

