@@ -66,6 +66,7 @@ CACHES = {
 
 MIDDLEWARE = [
     "scrapejobs.gateway.middleware.Envelope",
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -73,7 +74,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "scrapejobs.telemetry.http.RequestMetrics",
 ]
+PROMETHEUS_LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, float("inf"))
 
 REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["scrapejobs.gateway.reading.StrictJsonParser"],
