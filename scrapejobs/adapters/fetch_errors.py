@@ -107,6 +107,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _code_by_message(error: BaseException) -> str | None:
     if isinstance(error, HttpProcessingError):
         for beginning, code in _BY_MESSAGE:
-            if error.message.startswith(beginning):
+            if error.message.lstrip().startswith(beginning):
                 return code
     return None

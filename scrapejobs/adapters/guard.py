@@ -106,19 +106,31 @@ def guarded_connector(
     Connections are not kept: on a reused one aiohttp sends an idempotent request again by itself, and the
     target would see more requests than the history tells.
     """
-
-    def open_socket(addr_info: Any) -> socket.socket:
-        return _open_socket(addr_info, policy=policy)
-
     return aiohttp.TCPConnector(
         resolver=GuardedResolver(policy, lookup=lookup or system_lookup, timeout_s=dns_timeout_s),
-        socket_factory=open_socket,
+        socket_factory=guarded_socket_factory(policy),
         ssl=ssl_context,
         family=socket.AF_UNSPEC,
         use_dns_cache=False,
         force_close=True,
         limit=0,
     )
+
+
+def guarded_socket_factory(policy: EgressPolicy) -> Callable[[Any], socket.socket]:
+    """The last gate: opens a socket for an address that may be dialled, raises `BlockedAddress` for another."""
+
+    def open_socket(addr_info: Any) -> socket.socket:
+        _, kind, proto, _, sockaddr = addr_info
+        address = ip_address(sockaddr[0])
+        _judge(address, policy=policy)
+        _enter("connect")
+        is_v4 = isinstance(address, IPv4Address)
+        if (dial := _dial.get()) is not None:
+            dial.family = "ipv4" if is_v4 else "ipv6"
+        return socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, kind, proto)
+
+    return open_socket
 
 
 class GuardedResolver(AbstractResolver):
@@ -140,6 +152,8 @@ class GuardedResolver(AbstractResolver):
                 addresses = await self._lookup(host)
         except TimeoutError:
             raise LookupFailed("the look-up took too long") from None
+        if not addresses:
+            raise NameNotFound("the name has no address")
         for address in addresses:
             _judge(address, policy=self._policy)
         return [_resolved(address, host=host, port=port) for address in addresses]
@@ -177,17 +191,6 @@ def tls_context() -> NotedTlsContext:
     context.load_default_certs()
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _open_socket(addr_info: Any, *, policy: EgressPolicy) -> socket.socket:
-    _, kind, proto, _, sockaddr = addr_info
-    address = ip_address(sockaddr[0])
-    _judge(address, policy=policy)
-    _enter("connect")
-    is_v4 = isinstance(address, IPv4Address)
-    if (dial := _dial.get()) is not None:
-        dial.family = "ipv4" if is_v4 else "ipv6"
-    return socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, kind, proto)
 
 
 def _judge(address: Address, *, policy: EgressPolicy) -> None:

@@ -1,0 +1,22 @@
+"""The Content-Type header, which comes from strangers."""
+
+import pytest
+
+from scrapejobs.domain.content_type import parse_content_type
+
+
+@pytest.mark.case("target-31")
+@pytest.mark.parametrize(
+    ("value", "parsed"),
+    [
+        ("text/html", ("text/html", None)),
+        ("Text/HTML; Charset=UTF-8", ("text/html", "utf-8")),
+        ('application/json; x=1; charset="klingon"', ("application/json", "klingon")),
+        ("", (None, None)),
+        ("html", (None, None)),
+        ("text/html\x00; charset=a b", (None, None)),
+        ("text/" + "x" * 1000, ("text/" + "x" * 250, None)),
+    ],
+)
+def test_media_type_and_charset_are_read_only_when_well_formed(value: str, parsed: tuple[str, str]) -> None:
+    assert parse_content_type(value) == parsed
