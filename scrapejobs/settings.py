@@ -91,7 +91,7 @@ REST_FRAMEWORK = {
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [],
+        "DIRS": [BASE_DIR / "gateway" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -12,6 +12,7 @@ from django.urls import URLPattern, path, register_converter
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from scrapejobs.gateway.answers import MEDIA_TYPE
 from scrapejobs.gateway.auth import AUTHENTICATION, Caller, require
 from scrapejobs.gateway.reading import check_body, query_as
 
@@ -40,6 +41,7 @@ class Answer:
     meaning: str
     shape: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = MEDIA_TYPE
 
 
 @dataclass(frozen=True, slots=True)
