@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import aiohttp
 from aiohttp.http_exceptions import (
+    BadStatusLine,
     ContentLengthError,
     HttpProcessingError,
     LineTooLong,
@@ -51,14 +52,10 @@ _BY_TYPE: tuple[tuple[type[BaseException], str], ...] = (
     (ContentLengthError, "body_incomplete"),
     (TransferEncodingError, "body_incomplete"),
     (LineTooLong, "headers_too_large"),
+    (BadStatusLine, "not_http"),  # the answer does not even begin with HTTP/
     (HttpProcessingError, "protocol_error"),
     (aiohttp.ServerDisconnectedError, "disconnected"),
     (aiohttp.ClientPayloadError, "body_incomplete"),
-)
-# The parser tells these apart in words alone. They are how its own texts begin; the peer's bytes come after.
-_BY_MESSAGE = (
-    ("Expected HTTP/", "not_http"),
-    ("Too many headers", "headers_too_large"),
 )
 _BY_ERRNO = {
     errno.ECONNREFUSED: "connection_refused",
@@ -84,8 +81,8 @@ def failure_of(error: BaseException, dial: Dial) -> Failure:
 def _code_of(error: BaseException) -> str:
     # The root of the chain knows best: a wrapper's type says only where it was wrapped.
     for cause in reversed(list(_causes(error))):
-        if code := _code_by_message(cause):
-            return code
+        if _has_too_many_headers(cause):
+            return "headers_too_large"
         for kind, code in _BY_TYPE:
             if isinstance(cause, kind):
                 return code
@@ -104,9 +101,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen = os_error if isinstance(os_error, BaseException) else seen.__cause__
 
 
-def _code_by_message(error: BaseException) -> str | None:
-    if isinstance(error, HttpProcessingError):
-        for beginning, code in _BY_MESSAGE:
-            if error.message.lstrip().startswith(beginning):
-                return code
-    return None
+def _has_too_many_headers(error: BaseException) -> bool:
+    """Whether the parser gave up counting: it says so in words alone, which are its own and quote nobody."""
+    return isinstance(error, HttpProcessingError) and error.message == "Too many headers received"
