@@ -7,13 +7,10 @@ reads the `Access` known so far as JSON on stdin and prints it, completed, on st
 import json
 import sys
 from dataclasses import asdict, replace
-from typing import Any
 
-import boto3
 import django
-from botocore.config import Config as BotoConfig
 
-from scrapejobs.config import Config, load_or_exit
+from scrapejobs.config import load_or_exit
 from scrapejobs.ops.local_stack import Access
 
 TENANT = "default"
@@ -25,24 +22,12 @@ def main() -> None:
     django.setup()
     from django.core.management import call_command
 
+    from scrapejobs.ops.roles import object_store
+
     call_command("migrate", verbosity=0, interactive=False, stdout=sys.stderr)
-    ensure_bucket(load_or_exit())
+    object_store(load_or_exit()).ensure_bucket()
     ensure_administrator(known.admin_password)
     json.dump(asdict(replace(known, api_key=ensure_key(known.api_key))), sys.stdout)
-
-
-def ensure_bucket(config: Config) -> None:
-    """Make the bucket for results if there is none."""
-    client: Any = boto3.client(
-        "s3",
-        endpoint_url=config.s3_endpoint_url,
-        region_name=config.s3_region,
-        aws_access_key_id=config.s3_access_key_id.get_secret_value(),
-        aws_secret_access_key=config.s3_secret_access_key.get_secret_value(),
-        config=BotoConfig(connect_timeout=5, read_timeout=10, retries={"max_attempts": 2}),
-    )
-    if not any(bucket["Name"] == config.s3_bucket for bucket in client.list_buckets()["Buckets"]):
-        client.create_bucket(Bucket=config.s3_bucket)
 
 
 def ensure_administrator(password: str) -> None:

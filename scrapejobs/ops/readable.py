@@ -7,7 +7,7 @@ from typing import Any, Final
 COLOURS: Final = (36, 32, 35, 34, 33, 96, 92, 95)
 LEVELS: Final = {"warning": 33, "error": 31, "critical": 31}
 PREFIX_WIDTH: Final = 10
-SAID_ALREADY: Final = frozenset({"event", "level", "timestamp", "role"})
+SAID_ALREADY: Final = frozenset({"event", "level", "time", "role", "service"})
 
 
 class Log:
@@ -48,8 +48,8 @@ def _fields(text: str) -> dict[str, Any] | None:
 
 
 def _time_of_day(fields: dict[str, Any]) -> str:
-    """HH:MM:SS of an RFC 3339 timestamp, and a space."""
-    stamp = str(fields.get("timestamp", ""))
+    """HH:MM:SS of an RFC 3339 time, and a space."""
+    stamp = str(fields.get("time", ""))
     return f"{stamp[11:19]} " if len(stamp) >= len("2026-01-01T00:00:00") else ""
 
 

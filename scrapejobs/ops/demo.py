@@ -1,0 +1,186 @@
+"""The main job in one go: hand jobs in through the API, watch them end, fetch a result (`manage.py demo`)."""
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from scrapejobs.ops.demo_stack import DemoError, Stack, own_stack, running_stack
+from scrapejobs.ops.demo_target import DemoTarget
+
+FINAL = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
+DEADLINE_S = 60.0
+POLL_S = 0.2
+TIMEOUT_S = 10.0
+TENANTS = ("demo-shop", "demo-analyst")
+JOBS = (  # tenant, priority, path, how it is to end
+    ("demo-shop", "high", "/page/1", "succeeded"),
+    ("demo-shop", "high", "/slow/1", "succeeded"),
+    ("demo-shop", "normal", "/flaky/1", "succeeded"),
+    ("demo-shop", "normal", "/gone/1", "failed"),
+    ("demo-shop", "low", "/page/2", "succeeded"),
+    ("demo-analyst", "high", "/page/3", "succeeded"),
+    ("demo-analyst", "normal", "/busy/1", "succeeded"),
+    ("demo-analyst", "normal", "/slow/2", "succeeded"),
+    ("demo-analyst", "low", "/page/4", "succeeded"),
+    ("demo-analyst", "low", "/page/5", "succeeded"),
+)
+
+
+@dataclass(slots=True)
+class Job:
+    """A job that the demo handed in, and what the API last said of it."""
+
+    tenant: str
+    priority: str
+    url: str
+    expected: str
+    id: str = ""
+    state: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_final(self) -> bool:
+        return self.state.get("status") in FINAL
+
+
+class Client:
+    """The API, as any client of one tenant sees it."""
+
+    def __init__(self, api_url: str, key: str) -> None:
+        self._api_url = api_url
+        self._session = requests.Session()
+        self._session.trust_env = False  # no proxy between here and loopback
+        self._session.headers["Authorization"] = f"Bearer {key}"
+
+    def get(self, path: str) -> dict[str, Any]:
+        return _json(self._session.get(self._api_url + path, timeout=TIMEOUT_S))
+
+    def submit(self, job: Job) -> None:
+        body = {"url": job.url, "priority": job.priority}
+        job.id = _json(self._session.post(f"{self._api_url}/jobs", json=body, timeout=TIMEOUT_S))["id"]
+
+    def download(self, job: Job) -> bytes:
+        """The result's bytes, by its signed link."""
+        link = self.get(f"/jobs/{job.id}/result")["url"]
+        answer = requests.get(link, timeout=TIMEOUT_S)
+        answer.raise_for_status()
+        return answer.content
+
+
+def demo(url: str | None, console: Console) -> int:
+    """Run the demo, with jobs for `url` alone if one is given. The exit status: 0 when all ended as they should."""
+    try:
+        with contextlib.ExitStack() as around:
+            stack = running_stack(to_loopback=url is None)
+            if stack is None:
+                console.print("bringing up a stack of its own ...")
+                stack = around.enter_context(own_stack())
+            console.print(f"API at {stack.api_url}")
+            jobs = list(_jobs(url, around))
+            clients = _clients(stack, tenants=sorted({job.tenant for job in jobs}))
+            for job in jobs:
+                clients[job.tenant].submit(job)
+            _watch(jobs, clients, console)
+            console.print(_table(jobs))
+            return _verdict(jobs, clients, console, is_own_target=url is None)
+    except (DemoError, requests.RequestException) as error:
+        console.print(f"[red]{escape(str(error))}[/]")
+        return 1
+
+
+def _jobs(url: str | None, around: contextlib.ExitStack) -> Iterator[Job]:
+    if url is not None:
+        yield Job(TENANTS[0], "normal", url, "succeeded")
+        return
+    target = around.enter_context(DemoTarget())
+    for tenant, priority, path, expected in JOBS:
+        yield Job(tenant, priority, target.url + path, expected)
+
+
+def _clients(stack: Stack, *, tenants: Sequence[str]) -> dict[str, Client]:
+    """A client for each tenant, with a key from the commands that an operator would use."""
+
+    def key_of(tenant: str) -> str:
+        with contextlib.suppress(DemoError):  # it is there from an earlier demo on this stack
+            stack.command("tenants", "add", tenant)
+        return stack.command("create_key", "--tenant", tenant)
+
+    with ThreadPoolExecutor() as pool:
+        keys = pool.map(key_of, tenants)
+        return {tenant: Client(stack.api_url, key) for tenant, key in zip(tenants, keys, strict=True)}
+
+
+def _watch(jobs: Sequence[Job], clients: dict[str, Client], console: Console) -> None:
+    """Ask for the states until all are final. Raises `DemoError` after a minute."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    deadline = time.monotonic() + DEADLINE_S
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("jobs", total=len(jobs))
+        while not all(job.is_final for job in jobs):
+            if time.monotonic() > deadline:
+                raise DemoError(f"not all jobs were final after {DEADLINE_S:.0f} s")
+            for job in (job for job in jobs if not job.is_final):
+                job.state = clients[job.tenant].get(f"/jobs/{job.id}")
+            n_running = sum(job.state["status"] == "running" for job in jobs)
+            progress.update(bar, completed=sum(job.is_final for job in jobs), description=f"jobs ({n_running} running)")
+            time.sleep(POLL_S)
+
+
+def _table(jobs: Sequence[Job]) -> Table:
+    table = Table("tenant", "priority", "target", "status", "tries", "why", "size", "link")
+    for job in jobs:
+        state = job.state
+        error, result = state.get("last_error") or {}, state.get("result") or {}
+        table.add_row(
+            job.tenant,
+            job.priority,
+            escape(job.url),
+            f"[{FINAL[state['status']]}]{state['status']}[/]",
+            str(state["attempts"]),
+            escape(str(error.get("code", ""))),
+            str(result.get("size", "")),
+            f"/jobs/{job.id}/result" if result else f"/jobs/{job.id}",
+        )
+    return table
+
+
+def _verdict(jobs: Sequence[Job], clients: dict[str, Client], console: Console, *, is_own_target: bool) -> int:
+    """Download one result and compare it; say whether everything ended as it should."""
+    wrong = [job for job in jobs if job.state["status"] != job.expected]
+    for job in wrong:
+        error = job.state.get("last_error") or {}
+        console.print(f"[red]{escape(job.url)} {job.state['status']}: {escape(str(error.get('detail') or error))}[/]")
+    stored = next((job for job in jobs if job.state["status"] == "succeeded"), None)
+    if stored is None:
+        return 1
+    ours = hashlib.sha256(clients[stored.tenant].download(stored)).hexdigest()
+    theirs = stored.state["result"]["sha256"]
+    whose = "the receipt"
+    if is_own_target:
+        theirs, whose = hashlib.sha256(requests.get(stored.url, timeout=TIMEOUT_S).content).hexdigest(), "the target"
+    same = ours == theirs
+    console.print(f"result of {escape(stored.url)}\n  sha256 of the download  {ours}\n  sha256 by {whose:<13} {theirs}")
+    console.print("[green]the bytes are the same[/]" if same else "[red]the bytes differ[/]")
+    return 0 if same and not wrong else 1
+
+
+def _json(answer: requests.Response) -> dict[str, Any]:
+    """The answer's object. Raises `DemoError` with the API's own words for a refusal."""
+    if not answer.ok:
+        raise DemoError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:300]}")
+    return dict(answer.json())
