@@ -1,0 +1,92 @@
+"""What the probes' server of a role says, asked over HTTP."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from scrapejobs.ops.health import Health
+
+
+@pytest.fixture
+def served() -> Iterator[Any]:
+    """Serves a `Health`; returns a function that asks for a path: status and body."""
+    opened: list[Health] = []
+
+    def serve(health: Health) -> Any:
+        port = health.serve("127.0.0.1", 0)
+        opened.append(health)
+
+        def get(path: str) -> tuple[int, str]:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read().decode()
+
+        return get
+
+    yield serve
+    for health in opened:
+        health.close()
+
+
+@pytest.mark.req("NFR-7")
+def test_a_loop_that_hangs_is_named_and_the_process_unhealthy(served: Any):
+    health = Health()
+    get = served(health)
+    health.beat("sweeper", 60)
+    assert get("/healthz")[0] == 200
+    health.beat("dispatcher", -1)  # its beat was due a second ago
+    status, body = get("/healthz")
+    assert (status, json.loads(body)) == (503, {"healthy": False, "stale_loops": ["dispatcher"]})
+    health.beat("dispatcher", 60)
+    assert get("/healthz")[0] == 200
+    health.beat("dispatcher", -1)
+    health.forget("dispatcher")
+    assert get("/healthz")[0] == 200
+
+
+@pytest.mark.req("NFR-1")
+def test_ready_means_that_every_needed_part_is_there_and_nothing_drains(served: Any):
+    there = threading.Event()
+    health = Health({"postgres": there.is_set})
+    get = served(health)
+    assert get("/readyz")[0] == 503
+    there.set()
+    assert get("/readyz")[0] == 200
+    health.ready("store", ok=False, detail="refused", needed=False)
+    status, body = get("/readyz")
+    assert status == 200
+    assert json.loads(body)["parts"]["store"] == {"ok": False, "detail": "refused", "needed": False}
+    health.ready("publisher", ok=False)
+    assert get("/readyz")[0] == 503
+    health.ready("publisher", ok=True)
+    health.draining()
+    assert get("/readyz")[0] == 503
+    assert get("/healthz")[0] == 200
+
+
+@pytest.mark.req("NFR-1")
+def test_a_check_that_raises_is_a_part_that_is_not_there(served: Any):
+    get = served(Health({"postgres": lambda: 1 / 0 > 0}))
+    status, body = get("/readyz")
+    assert status == 503
+    assert json.loads(body)["parts"]["postgres"]["detail"] == "ZeroDivisionError"
+
+
+@pytest.mark.req("FR-13")
+def test_metrics_of_the_registry_are_served_and_other_paths_are_not(served: Any):
+    registry = CollectorRegistry()
+    Counter("apples", "Apples.", registry=registry).inc(3)
+    get = served(Health(registry=registry))
+    status, body = get("/metrics")
+    assert status == 200
+    assert "\napples_total 3.0\n" in body
+    assert get("/")[0] == 404
