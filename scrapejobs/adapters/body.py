@@ -14,7 +14,7 @@ _PIECES_BEFORE_OTHERS = 16  # decoded pieces until other jobs of this event loop
 
 
 class RateLimits(Protocol):
-    """The slowest that a body may come: bytes a second, on the wire, once some seconds have passed."""
+    """The slowest that a body may come: bytes a second, on the wire, once some seconds have passed. 0 is no limit."""
 
     @property
     def min_rate_bytes_s(self) -> float: ...
@@ -35,17 +35,20 @@ async def receive(
     if length is not None and length > max_bytes:
         raise TooLarge
     decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())))
-    clock = asyncio.get_running_loop().time
-    began_at = clock()
+    began_at = asyncio.get_running_loop().time()
     protocol = response.connection and response.connection.protocol
-    slow_at = began_at + limits.min_rate_after_s
+
+    def slow_at() -> float | None:
+        if not limits.min_rate_bytes_s:
+            return None
+        return began_at + max(limits.min_rate_after_s, dial.bytes_read / limits.min_rate_bytes_s)
+
     try:
-        async with asyncio.timeout_at(slow_at) as pace:
+        async with asyncio.timeout_at(slow_at()) as pace:
             async for data in response.content.iter_any():
                 dial.bytes_read += len(data)
                 await _decode(decoder, data, spool=spool)
-                allowed_s = dial.bytes_read / limits.min_rate_bytes_s if limits.min_rate_bytes_s else float("inf")
-                pace.reschedule(began_at + max(limits.min_rate_after_s, allowed_s))
+                pace.reschedule(slow_at())
     except TimeoutError:
         raise FetchFailed("too_slow") from None
     except aiohttp.ClientPayloadError:

@@ -64,6 +64,9 @@ _BY_ERRNO = {
     errno.ENETUNREACH: "unreachable",
     errno.EHOSTUNREACH: "unreachable",
     errno.ETIMEDOUT: "timeout",
+    errno.EMFILE: "worker_error",
+    errno.ENFILE: "worker_error",
+    errno.ENOSPC: "worker_error",
 }
 
 
@@ -88,7 +91,9 @@ def _code_of(error: BaseException) -> str:
                 return code
         if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
             return _BY_ERRNO[cause.errno]
-    return "unreachable" if isinstance(error, aiohttp.ClientConnectorError) else "disconnected"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return "unreachable"
+    return "disconnected" if isinstance(error, aiohttp.ClientError) else "worker_error"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,6 +1,7 @@
 """The fetcher against a target that sends exact bytes: each test is a row of the hostile targets."""
 
 import asyncio
+import contextlib
 import gzip
 import hashlib
 import resource
@@ -222,6 +223,14 @@ async def test_a_body_below_the_minimum_rate_is_too_slow(target: RawTarget) -> N
     assert isinstance(outcome, Temporary)
     assert (outcome.code, outcome.phase) == ("too_slow", "body")
     assert outcome.exchange.elapsed_s < 2
+
+
+@pytest.mark.case("target-7")
+async def test_an_operator_may_switch_the_minimum_rate_off(target: RawTarget) -> None:
+    target.answers["/"] = then(NO_LENGTH, drip=b"x", every_s=0.02)
+    fetcher = fetcher_with(min_rate_after_s=0.05, min_rate_bytes_s=0)
+    outcome = await failed(fetcher, target.url("/"), timeout_s=0.4)
+    assert (outcome.code, outcome.phase) == ("timeout", "body")
 
 
 @pytest.mark.case("target-7")
@@ -545,6 +554,18 @@ async def test_a_self_signed_certificate_is_invalid(fetcher: Fetcher, tmp_path: 
     assert outcome.exchange.wire_requests == 0
 
 
+@pytest.mark.case("target-43")
+async def test_a_certificate_is_good_for_its_own_host_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with tls_target(tmp_path) as port:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))  # an authority that this machine trusts
+        fetcher = fetcher_with()
+        outcome, body = await fetched(fetcher, f"https://127.0.0.1:{port}/")
+        wrong_host = await failed(fetcher, f"https://a.example:{port}/")
+    assert body == b"over TLS"
+    assert list(outcome.exchange.timings) == ["connect", "tls", "headers", "body"]
+    assert (wrong_host.code, wrong_host.phase) == ("tls_invalid", "tls")
+
+
 @asynccontextmanager
 async def tls_target(directory: Path) -> AsyncIterator[int]:
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -553,8 +574,15 @@ async def tls_target(directory: Path) -> AsyncIterator[int]:
     await asyncio.to_thread(subprocess.run, make, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "cert.pem", directory / "key.pem")
-    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
-    async with server:
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(response(b"over TLS"))
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
         yield server.sockets[0].getsockname()[1]
 
 

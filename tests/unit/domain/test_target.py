@@ -57,7 +57,7 @@ def test_what_may_not_be_fetched_is_told_from_what_is_no_url(url: str, reason: s
 @pytest.mark.case("in-061")
 @pytest.mark.req("NFR-12")
 def test_the_error_for_a_password_in_a_url_does_not_quote_it() -> None:
-    with pytest.raises(InvalidUrl) as refused:
+    with pytest.raises(InvalidUrl, match="user name or password") as refused:
         parse("https://user:hunter2@www.example.com/")
     assert "hunter2" not in str(refused.value)
 
