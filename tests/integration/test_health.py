@@ -1,10 +1,14 @@
 """What the probes' server of a role says, asked over HTTP."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +94,36 @@ def test_metrics_of_the_registry_are_served_and_other_paths_are_not(served: Any)
     assert status == 200
     assert "\napples_total 3.0\n" in body
     assert get("/")[0] == 404
+
+
+CHILD = """
+from scrapejobs.telemetry import events
+events.tick("child", 0.01)
+"""
+PARENT = """
+import subprocess, sys
+from pathlib import Path
+from scrapejobs.telemetry import metrics
+directory = Path(sys.argv[1])
+metrics.share_with_parent(directory)
+for _ in range(2):
+    subprocess.run([sys.executable, "-c", sys.argv[2]], check=True)
+registry = metrics.registry_for_parent(directory)
+print(registry.get_sample_value("scrapejobs_tick_seconds_count", {"loop": "child"}))
+"""
+
+
+@pytest.mark.req("FR-13")
+def test_a_parent_shows_what_its_children_counted_also_those_that_are_gone(tmp_path: Path):
+    root = Path(__file__).resolve().parents[2]
+    (tmp_path / "counter_1.db").write_bytes(b"left by an earlier process")
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT, str(tmp_path), CHILD],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "2.0\n"

@@ -1,11 +1,7 @@
 """Gauges read from real rows, and what the probes' server says."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -259,34 +255,15 @@ def unused_port() -> int:
     return port
 
 
-CHILD = """
-from scrapejobs.telemetry import events
-events.tick("child", 0.01)
-"""
-PARENT = """
-import subprocess, sys
-from pathlib import Path
-from scrapejobs.telemetry import metrics
-directory = Path(sys.argv[1])
-metrics.share_with_parent(directory)
-for _ in range(2):
-    subprocess.run([sys.executable, "-c", sys.argv[2]], check=True)
-registry = metrics.registry_for_parent(directory)
-print(registry.get_sample_value("scrapejobs_tick_seconds_count", {"loop": "child"}))
-"""
-
-
 @pytest.mark.req("FR-13")
-def test_a_parent_shows_what_its_children_counted_also_those_that_are_gone(tmp_path: Path):
-    root = Path(__file__).resolve().parents[2]
-    (tmp_path / "counter_1.db").write_bytes(b"left by an earlier process")
-    done = subprocess.run(
-        [sys.executable, "-c", PARENT, str(tmp_path), CHILD],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout == "2.0\n"
+def test_a_job_that_was_ready_in_vain_has_still_waited_since_it_was_queued(conn: psycopg.Connection, scrape: Any):
+    insert(conn, "queued", waiting(queued_at=ago(100)))
+    conn.execute("UPDATE dispatcher SET epoch = 1, expires_at = clock_timestamp() + interval '1 minute'")
+    seqs = [seq for (seq,) in conn.execute("SELECT seq FROM queued")]
+    conn.execute(sql("ready/dispatch"), {"epoch": 1, "seqs": seqs})
+    assert scrape()["queue_depth", "ready", "normal"] == 1
+    conn.execute("UPDATE ready SET ready_at = ready_at - interval '1 minute'")
+    conn.execute(sql("ready/take_back"), {"epoch": 1, "ready_ttl_s": 2.0})
+    seen = scrape()
+    assert seen["queue_depth", "queued", "normal"] == 1
+    assert seen["oldest_queued_seconds", "normal"] == pytest.approx(100, abs=10)
