@@ -11,6 +11,9 @@ from scrapejobs.store.run import Row, Statement, Steps, Verb, run, verb
 
 BATCH: Final = 500
 
+Act = Callable[[Sequence[UUID]], Verb[list[UUID]]]
+"""`requeue_all` or `discard_all` of `store.transitions`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -40,10 +43,8 @@ def letters(which: Filter, *, limit: int | None) -> Steps[list[Row]]:
     return (yield Statement("dead_letter/list", which.params(limit=limit)))
 
 
-def act_in_batches(
-    which: Filter, act: Callable[[Sequence[UUID]], Verb[list[UUID]]], *, limit: int | None = None
-) -> Iterator[int]:
-    """Lets `act` (`requeue_all` or `discard_all`) change all that match, or the first `limit`; after each batch, how
+def act_in_batches(which: Filter, act: Act, *, limit: int | None = None) -> Iterator[int]:
+    """Lets `act` change all that match, or the first `limit`; after each batch, how
     many it changed. What is done is committed, so it may be stopped at any point and begun again.
 
     What fails again meanwhile is left for another time, or a hopeless job would go round for ever.

@@ -4,12 +4,15 @@ import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from django.db.models import Case, Q, When
+from django.db.models.functions import Now
+
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.target import InvalidUrl, UrlNotAllowed, parse_target
 from scrapejobs.store.models import Host
-from scrapejobs.store.run import Statement, Steps, verb
+from scrapejobs.store.run import Row, Statement, Steps, verb
 
-LIMITS: Final = ("rate", "burst", "concurrency")
+LIMITS: Final[tuple[str, ...]] = ("rate", "burst", "concurrency")
 
 _ANY_ADDRESS: Final = EgressPolicy(allow=(ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0")))
 _WILDCARD: Final = "*."
@@ -42,6 +45,18 @@ def set_limits(name: str, changes: dict[str, Any]) -> Host:
     """
     Host(name=name, **changes).full_clean(validate_unique=False)
     return Host.objects.update_or_create(name=name, defaults=changes)[0]
+
+
+def listing() -> list[Row]:
+    """Every host that has limits or a pause, by name; a pause that is over is not told."""
+    is_paused = Q(paused_until__gt=Now())
+    rows = Host.objects.values(
+        "name",
+        *LIMITS,
+        until=Case(When(is_paused, then="paused_until")),
+        reason=Case(When(is_paused, then="pause_reason")),
+    )
+    return [{**row, "paused_until": row.pop("until"), "pause_reason": row.pop("reason")} for row in rows]
 
 
 @verb()

@@ -14,7 +14,8 @@ from django.db.models.functions import Now
 
 from scrapejobs.store.models import ApiKey, Tenant
 
-SCOPES: Final = ("read", "submit")
+SCOPES: Final[tuple[str, ...]] = ("read", "submit")
+LIMITS: Final[tuple[str, ...]] = ("weight", "rate", "burst", "daily", "max_running", "max_queued")
 
 _PUBLIC_BYTES: Final = 10
 _SECRET_BYTES: Final = 20

@@ -1,0 +1,22 @@
+"""What the loops are told when a person has changed something: hints over the bus, never needed (ADR-0014)."""
+
+from functools import cache
+
+from scrapejobs.adapters.bus import SyncBus
+from scrapejobs.config import load
+
+
+@cache
+def bus() -> SyncBus:
+    """This process's sender of hints."""
+    return SyncBus(load().redis_url.get_secret_value())
+
+
+def limits_changed() -> None:
+    """The dispatcher reads hosts and tenants again."""
+    bus().wake("limits")
+
+
+def jobs_submitted() -> None:
+    """The publisher looks for unpublished jobs."""
+    bus().wake("submitted")

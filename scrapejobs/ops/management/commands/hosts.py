@@ -1,0 +1,99 @@
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scrapejobs.ops import hints
+from scrapejobs.ops.console import (
+    WRONG_USE,
+    add_actions,
+    host_argument,
+    number,
+    or_none,
+    plain_errors,
+    print_json,
+    print_table,
+    whole,
+)
+from scrapejobs.store import hosts
+from scrapejobs.store.run import run
+
+
+class Command(BaseCommand):
+    help = (
+        "Lists target hosts that have limits or a pause of their own, and changes them. HOST is a name or an address "
+        "in any spelling, or *.domain for every name below it; what a host's row leaves open is taken from the next "
+        "wider row, in the end from the settings. Changes hold within a second or so."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = add_actions(parser)
+        listing = actions.add_parser("list", help="shows hosts with limits or a pause")
+        listing.add_argument("--json", action="store_true", help="as JSON")
+        listing.set_defaults(act=self._list)
+        setting = actions.add_parser("set", help="changes limits", description="`none` takes a limit away.")
+        _add_limits(setting)
+        pausing = actions.add_parser("pause", help="starts no more jobs of a host; what runs goes on")
+        pausing.add_argument(
+            "--for", dest="for_s", type=number(above=0), metavar="S", help="seconds; until `resume` unless given"
+        )
+        resuming = actions.add_parser("resume", help="ends a host's pause, also one that the host asked for")
+        resetting = actions.add_parser(
+            "reset-circuit",
+            help="ends a back-off that the host asked for",
+            description="Ends the pause that a host asked for with Retry-After. A person's pause stays: see `resume`.",
+        )
+        for action, act in (
+            (setting, self._set),
+            (pausing, self._pause),
+            (resuming, self._resume),
+            (resetting, self._reset_circuit),
+        ):
+            action.add_argument("host", metavar="HOST", type=host_argument)
+            action.set_defaults(act=act)
+
+    @plain_errors
+    def handle(self, **options: Any) -> None:
+        options["act"](options)
+
+    def _list(self, options: dict[str, Any]) -> None:
+        rows = hosts.listing()
+        if options["json"]:
+            print_json(self.stdout, rows)
+        else:
+            columns = ("host", *hosts.LIMITS, "paused until", "reason")
+            print_table(self.stdout, columns, [list(row.values()) for row in rows])
+
+    def _set(self, options: dict[str, Any]) -> None:
+        changes = {name: options[name] for name in hosts.LIMITS if name in options}
+        if not changes:
+            raise CommandError("nothing to set: give --rate, --burst or --concurrency", returncode=WRONG_USE)
+        hosts.set_limits(options["host"], changes)
+        self._changed(f"{options['host']} is changed")
+
+    def _pause(self, options: dict[str, Any]) -> None:
+        run(hosts.pause(options["host"], for_s=options["for_s"]))
+        how_long = f"for {options['for_s']:g} s" if options["for_s"] else "until it is resumed"
+        self._changed(f"{options['host']} is paused {how_long}")
+
+    def _resume(self, options: dict[str, Any]) -> None:
+        was_paused = run(hosts.resume(options["host"]))
+        self._changed(f"{options['host']} {'is resumed' if was_paused else 'was not paused'}")
+
+    def _reset_circuit(self, options: dict[str, Any]) -> None:
+        had_one = run(hosts.end_backoff(options["host"]))
+        self._changed(f"{options['host']} {'may be asked again' if had_one else 'had not asked to wait'}")
+
+    def _changed(self, text: str) -> None:
+        hints.limits_changed()
+        self.stdout.write(text)
+
+
+def _add_limits(parser: CommandParser) -> None:
+    for flag, kind, help_text in (
+        ("--rate", or_none(number(above=0)), "requests a second, or none"),
+        ("--burst", or_none(number(least=1)), "requests at once after a quiet time, or none"),
+        ("--concurrency", or_none(whole(least=1)), "simultaneous connections, or none"),
+    ):
+        parser.add_argument(flag, type=kind, help=help_text, metavar="N", default=argparse.SUPPRESS)

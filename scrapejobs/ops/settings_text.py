@@ -1,0 +1,91 @@
+"""What each setting means, in the order of the page."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "Servers": {
+            "database_url": "PostgreSQL, 15 to 18: `postgresql://user:password@host:port/name`.",
+            "redis_url": "Valkey or Redis: cache and wake-ups. Nothing is lost without it.",
+            "s3_endpoint_url": "The object store that holds the results.",
+            "s3_public_endpoint_url": "The object store's address for clients, in signed links; the one above unless set.",
+            "s3_bucket": "The bucket for results.",
+            "s3_region": "The region in signatures.",
+            "s3_access_key_id": "The object store's access key.",
+            "s3_secret_access_key": "Its secret.",
+        },
+        "Processes": {
+            "data_dir": "Where `manage.py up` keeps its servers, keys and `stack.env`.",
+            "port": "The gateway's port.",
+            "workers": "How many workers `manage.py up` starts.",
+            "bind": "The address that the gateway and the probes listen on.",
+            "metrics_port": "Where a role serves `/metrics`, `/healthz` and `/readyz`; 0 for any free port.",
+            "slots": "How many jobs a worker runs at once.",
+            "surface": "Which part of the API a gateway serves: intake (writes), query (reads), or all with the admin.",
+            "gateway_threads": "How many requests a gateway answers at once.",
+            "grace_s": "How long a process may drain after SIGTERM.",
+        },
+        "Web": {
+            "secret_key": "Signs cursors and sessions. 32 characters or more, the same for all gateways.",
+            "allowed_hosts": "Host names that the gateway answers to.",
+            "api_url": "The API's address as clients reach it; `manage.py scrape` uses it too.",
+        },
+        "Leases and loops": {
+            "lease_s": "How long a worker's lease holds without renewal.",
+            "renew_s": "How often leases are renewed; a third of the lease unless set, and at most half.",
+            "sweep_s": "How often expired leases are looked for.",
+            "dispatch_lease_s": "How long the dispatch lease holds without renewal.",
+            "ready_ttl_s": "How long a ready job may wait for a worker before it goes back to its queue.",
+            "poll_s": "How often loops look for work when no wake-up comes.",
+            "heartbeat_s": "How often a process announces itself.",
+        },
+        "Retry policy": {
+            "retry_base_s": "The first backoff; it doubles with each attempt, with full jitter.",
+            "retry_cap_s": "The longest backoff.",
+            "retry_after_cap_s": "The longest wait that a target's `Retry-After` can ask for.",
+            "max_attempts": "Attempts of a job that does not say.",
+            "max_attempts_cap": "The most that a job may ask for.",
+            "max_lost": "How many workers a job may lose before it fails as poison.",
+            "deadline_s": "A job's deadline when it does not say.",
+            "deadline_cap_s": "The longest that a job may ask for.",
+        },
+        "Fetch limits": {
+            "timeout_s": "For one attempt, unless the job says otherwise.",
+            "timeout_cap_s": "The longest that a job may ask for.",
+            "dns_timeout_s": "For one name look-up.",
+            "connect_timeout_s": "For one connection.",
+            "max_bytes": "Body size, after decoding, unless the job says otherwise.",
+            "max_bytes_cap": "The largest that a job may ask for.",
+            "max_redirects": "Redirects followed in one attempt.",
+            "max_header_bytes": "One header line of an answer.",
+            "max_headers": "Header lines of an answer.",
+            "max_headers_bytes": "All header lines of an answer together.",
+            "min_rate_bytes_s": "A body that comes slower is given up; 0 for any rate.",
+            "min_rate_after_s": "From when on that is looked at.",
+            "user_agent": "The `User-Agent` unless the job names one.",
+        },
+        "What may be reached": {
+            "egress_allow": "Networks that may be fetched though the default denies them: `127.0.0.0/8` for tests.",
+            "egress_deny": "Networks that may not be fetched, whatever else says so.",
+            "ports_deny": "Ports that may not be fetched, beside the built-in list.",
+            "callback_allow_http": "Whether a `callback_url` may be plain http.",
+        },
+        "Politeness": {
+            "host_rate": "Requests a second to a host without a row of its own.",
+            "host_burst": "Requests at once after a quiet time.",
+            "host_concurrency": "Simultaneous connections.",
+        },
+        "Webhooks": {
+            "callback_timeout_s": "For one try of a delivery.",
+            "deliveries_at_once": "How many deliveries a courier makes at once.",
+        },
+        "Keeping": {
+            "retention_days": "How long jobs and results are kept.",
+            "receipt_ttl_s": "How long an `Idempotency-Key` holds.",
+            "link_ttl_s": "How long a signed link holds.",
+            "partitions_ahead_days": "How many days of partitions are made ahead.",
+        },
+    }
+)
