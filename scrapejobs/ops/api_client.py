@@ -1,0 +1,73 @@
+"""The product's own API, used as any client uses it: `manage.py scrape` (FR-1, FR-4, FR-8)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import requests
+
+CONNECT_S: Final = 5.0
+READ_S: Final = 60.0
+WAIT_S: Final = 20
+CHUNK: Final = 64 * 1024
+_UNPROCESSABLE: Final = (400, 422)
+_UNAUTHORIZED: Final = 401
+
+
+class ApiError(Exception):
+    """The API did not do what was asked; `is_callers_fault` when the request itself is wrong."""
+
+    def __init__(self, text: str, *, is_callers_fault: bool = False) -> None:
+        super().__init__(text)
+        self.is_callers_fault = is_callers_fault
+
+
+class ApiClient:
+    """One tenant's view of the service at `url`. Every method raises `ApiError`."""
+
+    def __init__(self, url: str, *, key: str) -> None:
+        self._url = url.rstrip("/")
+        self._session = requests.Session()
+        self._session.trust_env = False  # a proxy in the environment is not meant for our own stack
+        self._session.headers["Authorization"] = f"Bearer {key}"
+
+    def submit(self, url: str, *, priority: str) -> dict[str, Any]:
+        """Hands a job in; its receipt."""
+        return self._call("POST", "/jobs", json={"url": url, "priority": priority})
+
+    def wait(self, job_id: str) -> dict[str, Any]:
+        """The job as soon as it is final, or as it is after `WAIT_S`."""
+        return self._call("GET", f"/jobs/{job_id}", headers={"Prefer": f"wait={WAIT_S}"})
+
+    def result(self, job_id: str) -> dict[str, Any]:
+        """Where the result is: a signed link, size, type and hash."""
+        return self._call("GET", f"/jobs/{job_id}/result")
+
+    def download(self, link: str) -> Iterator[bytes]:
+        """The bytes behind a signed link, which takes no key."""
+        try:
+            with requests.get(link, stream=True, timeout=(CONNECT_S, READ_S)) as answer:
+                if not answer.ok:
+                    raise ApiError(f"the object store answered {answer.status_code}")
+                yield from answer.iter_content(CHUNK)
+        except requests.RequestException as error:
+            raise ApiError(f"the result could not be read: {type(error).__name__}") from None
+
+    def _call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        try:
+            answer = self._session.request(method, self._url + path, timeout=(CONNECT_S, READ_S), **options)
+            body: dict[str, Any] = answer.json()
+        except requests.JSONDecodeError:
+            raise ApiError(f"{self._url} does not speak this API (status {answer.status_code})") from None
+        except requests.RequestException as error:
+            raise ApiError(f"no API answers at {self._url} ({type(error).__name__}); `make up` starts one") from None
+        if not answer.ok:
+            raise ApiError(_told(body), is_callers_fault=answer.status_code in _UNPROCESSABLE)
+        return body
+
+
+def _told(problem: dict[str, Any]) -> str:
+    """A problem in one line (RFC 9457)."""
+    parts = [str(problem[name]) for name in ("title", "detail") if problem.get(name)]
+    parts += [f"{error.get('pointer')}: {error.get('detail')}" for error in problem.get("errors", ())]
+    return "; ".join(parts) or json.dumps(problem)
