@@ -1,4 +1,4 @@
-"""The contract as the gateway tells it: `/openapi.json` for programs, `/docs` for people, complete without a network."""
+"""The contract as the gateway tells it: `/openapi.json` for programs, `/docs` for people, without a network."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -52,6 +52,8 @@ def check_body(request: Request) -> None:
 
 def body_as(request: Request, shape: type[T]) -> T:
     """The body in a shape. Raises `Problem` naming the first mistake."""
+    if request.META.get("CONTENT_LENGTH") in {None, "", "0"}:
+        raise Problem("invalid-json", "the body is empty")
     try:
         raw = request.data
     except UnsupportedMediaType:
