@@ -30,7 +30,7 @@ OLDEST_POSTGRES: Final = 150_000
 CLOCK_TOLERANCE_S: Final = 2.0
 DAYS_AHEAD: Final = 2
 PATIENCE_S: Final = 5.0
-ROLES: Final = ("gateway", "publisher", "scheduler", "worker", "courier")
+LOOPS: Final = ("publisher", "scheduler", "worker", "courier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ def examine(config: Config) -> Iterator[Finding]:
         yield Finding("database", reason, f"start PostgreSQL, or mend DATABASE_URL ({_url(config, 'database_url')})")
     yield _valkey(config)
     yield _object_store(config)
+    yield _gateway(config)
 
 
 def _settings(config: Config) -> Iterator[Finding]:
@@ -91,8 +92,9 @@ def _clock() -> Finding:
 
 
 def _partitions() -> Finding:
-    days = set(run(partitions.days()))
-    today = run(clock.now()).astimezone(UTC).date()
+    days = run(partitions.days())
+    moment = run(clock.now())
+    today = moment.astimezone(UTC).date()
     missing = [day for offset in range(DAYS_AHEAD + 1) if (day := today + timedelta(days=offset)) not in days]
     if missing:
         found = f"none for {', '.join(day.isoformat() for day in missing)}"
@@ -103,7 +105,7 @@ def _partitions() -> Finding:
 def _roles(config: Config) -> Iterator[Finding]:
     rows = run(services.standing())
     states = [(row["role"], state_of(row, heartbeat_s=config.heartbeat_s)) for row in rows]
-    for role in ROLES:
+    for role in LOOPS:
         n_live = states.count((role, "live"))
         advice = "" if n_live else f"start one: `manage.py run_role {role}`, or all by `make up`"
         yield Finding(role, f"{n_live} live", advice)
@@ -155,13 +157,14 @@ def _object_store(config: Config) -> Finding:
 async def _round_trip(make: Callable[[], ObjectStore]) -> None:
     """Raises when a byte does not come back through a signed link."""
     store, key, body = make(), f"doctor/{new_id()}", datetime.now(UTC).isoformat().encode()
+    sha256 = hashlib.sha256(body).hexdigest()
     try:
         async with asyncio.timeout(2 * PATIENCE_S):
             await store.put(
                 key,
                 io.BytesIO(body),
                 size=len(body),
-                sha256=hashlib.sha256(body).hexdigest(),
+                sha256=sha256,
                 content_type="text/plain",
             )
             link = store.presign_get(key, expires_s=60, filename="doctor")
@@ -171,6 +174,16 @@ async def _round_trip(make: Callable[[], ObjectStore]) -> None:
             raise StorageUnavailable(f"a signed link answered {answer.status_code}, not the bytes")
     finally:
         await store.close()
+
+
+def _gateway(config: Config) -> Finding:
+    url = config.api_url or f"http://127.0.0.1:{config.port}"
+    try:
+        answer = requests.get(f"{url.rstrip('/')}/healthz", timeout=PATIENCE_S)
+    except requests.RequestException as error:
+        advice = "start one: `manage.py run_role gateway`, or mend SCRAPEJOBS_API_URL"
+        return Finding("gateway", f"{url}: {type(error).__name__}", advice)
+    return Finding("gateway", f"{url} answers {answer.status_code}", "" if answer.ok else "see the gateway's log")
 
 
 def _url(config: Config, field: str) -> str:

@@ -47,5 +47,5 @@ def place_of(job: Job) -> str | None:
         return None
     if job.published_at is None:
         return "unpublished"
-    places = {"queued": Queued, "delayed": Delayed, "ready": Ready, "lease": Lease}
+    places: dict[str, Any] = {"queued": Queued, "delayed": Delayed, "ready": Ready, "lease": Lease}
     return next((name for name, place in places.items() if place.objects.filter(job_id=job.pk).exists()), None)

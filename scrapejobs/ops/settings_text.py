@@ -10,7 +10,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "database_url": "PostgreSQL, 15 to 18: `postgresql://user:password@host:port/name`.",
             "redis_url": "Valkey or Redis: cache and wake-ups. Nothing is lost without it.",
             "s3_endpoint_url": "The object store that holds the results.",
-            "s3_public_endpoint_url": "The object store's address for clients, in signed links; the one above unless set.",
+            "s3_public_endpoint_url": "The object store's address in links for clients; the one above unless set.",
             "s3_bucket": "The bucket for results.",
             "s3_region": "The region in signatures.",
             "s3_access_key_id": "The object store's access key.",

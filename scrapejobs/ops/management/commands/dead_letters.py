@@ -27,10 +27,10 @@ LETTER_COLUMNS = ("id", "tenant", "host", "class", "code", "attempts", "finished
 
 class Command(BaseCommand):
     help = (
-        "Works through the dead letters: failed jobs that wait for a person. `list` shows them by host, class and code, "
-        "so that a hundred 401s from one host are one line; `show` tells a job's whole history; `requeue` sends jobs back "
-        "with a fresh set of attempts; `discard` puts them aside. Many at once go in batches: what is interrupted can "
-        "be run again and goes on."
+        "Works through the dead letters: failed jobs that wait for a person. `list` shows them by host, class and "
+        "code, so that a hundred 401s from one host are one line; `show` tells a job's whole history; `requeue` sends "
+        "jobs back with a fresh set of attempts; `discard` puts them aside. Many at once go in batches: what is "
+        "interrupted can be run again and goes on."
     )
     requires_system_checks = ()
 

@@ -10,8 +10,8 @@ from scrapejobs.ops.doctor import Finding, examine
 
 class Command(BaseCommand):
     help = (
-        "Checks the settings, PostgreSQL with its tables and clock, Valkey, the object store, and that every role lives; "
-        "says what to do about what is wrong. Exit 1 when something is."
+        "Checks the settings, PostgreSQL with its tables and clock, Valkey, the object store, and that every role "
+        "lives; says what to do about what is wrong. Exit 1 when something is."
     )
     requires_system_checks = ()
 

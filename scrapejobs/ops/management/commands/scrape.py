@@ -27,9 +27,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", metavar="URL", help="what to fetch: http or https")
         parser.add_argument("--priority", choices=PRIORITIES, default="normal")
-        parser.add_argument(
-            "--json", action="store_true", help="print the job and its result's link instead of the bytes"
-        )
+        parser.add_argument("--json", action="store_true", help="print the job and a link instead of the bytes")
         parser.add_argument("--key-file", type=Path, metavar="FILE", help="an API key; that of `make up` unless given")
 
     @plain_errors
