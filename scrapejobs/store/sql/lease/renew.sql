@@ -1,5 +1,5 @@
 -- Renews every lease a worker holds, in one statement; what comes back is still its own.
--- NFR-7, P9. Locked rows are skipped (a report under way holds them). A cancelled job's lease is not renewed.
+-- NFR-7, P9. Locked rows are skipped (a report under way holds them).
 WITH mine AS (
     SELECT seq FROM lease WHERE seq = ANY (%(seqs)s::bigint[]) ORDER BY seq FOR UPDATE SKIP LOCKED
 )

@@ -18,7 +18,7 @@ WITH told AS MATERIALIZED (
     RETURNING lease.*
 ), ended AS MATERIALIZED (
     SELECT let_go.number, let_go.priority, let_go.tenant_id, let_go.host, let_go.worker, let_go.started_at,
-        locked.final_state AS was, told.*
+        locked.final_state AS was, locked.final_state IS NULL AND told.error_code IS NOT NULL AS fails, told.*
     FROM let_go JOIN told USING (seq) JOIN locked ON locked.id = let_go.job_id
 ), recorded AS (
     INSERT INTO attempt (job_id, seq, number, worker, started_at, finished_at, outcome, code, detail, charged,
@@ -47,10 +47,10 @@ UPDATE job SET
     lost = job.lost + ended.lost::int,
     last_number = ended.number,
     started_at = coalesce(job.started_at, ended.started_at),
-    error_class = CASE WHEN ended.error_code IS NULL THEN job.error_class ELSE ended.error_class END,
-    error_code = coalesce(ended.error_code, job.error_code),
-    error_detail = CASE WHEN ended.error_code IS NULL THEN job.error_detail ELSE ended.error_detail END,
-    error_at = CASE WHEN ended.error_code IS NULL THEN job.error_at ELSE clock_timestamp() END,
+    error_class = CASE WHEN ended.fails THEN ended.error_class ELSE job.error_class END,
+    error_code = CASE WHEN ended.fails THEN ended.error_code ELSE job.error_code END,
+    error_detail = CASE WHEN ended.fails THEN ended.error_detail ELSE job.error_detail END,
+    error_at = CASE WHEN ended.fails THEN clock_timestamp() ELSE job.error_at END,
     final_state = CASE WHEN ended.was IS NULL THEN nullif(ended.next, 'queued') ELSE job.final_state END,
     finished_at = CASE WHEN ended.was IS NULL AND ended.next <> 'queued' THEN clock_timestamp() ELSE job.finished_at END,
     result_key = CASE WHEN ended.was IS NULL THEN ended.result_key END,
