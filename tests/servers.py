@@ -33,11 +33,15 @@ NO_SERVERS = {
 }
 
 
+def without_settings() -> dict[str, str]:
+    """The environment without any setting of ours."""
+    return {k: v for k, v in os.environ.items() if k not in OWN_NAMES and not k.startswith(OWN_PREFIXES)}
+
+
 def forget_the_developers_environment() -> None:
-    """Remove every setting of ours from the environment: a test run means the same on every machine."""
-    for name in list(os.environ):
-        if name in OWN_NAMES or name.startswith(OWN_PREFIXES):
-            del os.environ[name]
+    """A test run means the same on every machine: no setting of ours comes from outside."""
+    for name in set(os.environ) - set(without_settings()):
+        del os.environ[name]
 
 
 @contextlib.contextmanager
