@@ -46,7 +46,6 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             respawn_failed_workers=True,
             respawn_interval=1.0,
             workers_kill_timeout=max(1, int(config.grace_s)),
-            process_name=f"scrapejobs-{name}",
         )
         try:
             server.serve()
