@@ -249,6 +249,19 @@ def test_tenant_at_its_maximum_holds_no_room_at_a_host_that_others_wait_for():
     assert pick.pick(0.0, 9) == [2]
 
 
+@pytest.mark.req("NFR-5")
+@pytest.mark.req("NFR-6")
+def test_tenant_that_reaches_its_maximum_passes_its_promised_room_on():
+    pick = picker(limits={"shop": HostLimits(concurrency=1)}, shares={1: TenantShare(max_running=1)})
+    pick.add(0.0, seq=0, priority=LOW, tenant=9, host="shop")
+    assert pick.pick(0.0, 9) == [0]
+    fill(pick, [(LOW, 1, "shop"), (LOW, 2, "shop")], first=1)
+    assert pick.pick(0.0, 9) == []
+    pick.add(0.0, seq=3, priority=HIGH, tenant=1, host="else")
+    pick.finish(0.0, 0)  # the room is promised to tenant 1, who is first in line
+    assert pick.pick(0.0, 9) == [3, 2]
+
+
 # ---- hosts: in turn inside a tenant, blocked ones never walked over
 
 
@@ -260,15 +273,28 @@ def test_hosts_take_turns_inside_a_tenant():
 
 
 @pytest.mark.req("NFR-5")
-def test_crowded_host_takes_no_more_than_every_second_turn_of_a_tenant():
-    pool = Pool(4, lasts=lambda: 0.1, limits=HostLimits(concurrency=3))
-    pool.add(NORMAL, 1, "hot", 500)
-    pool.add(NORMAL, 2, "hot", 500)
-    for host in range(50):
-        pool.add(NORMAL, 1, f"quiet-{host}", 10)
-    pool.run(10)
-    by = Counter(pool.jobs[seq][2] for _, seq in pool.starts if pool.jobs[seq][1] == 1)
-    assert by["hot"] <= by.total() / 2 + 2
+def test_crowded_host_takes_every_second_turn_of_a_tenant_and_not_more():
+    pick = picker(limits={"hot": HostLimits(concurrency=2)}, shares={1: TenantShare(weight=1000.0)})
+    fill(pick, [(NORMAL, 1, "hot")] * 100 + [(NORMAL, 2, "hot")] * 100)
+    fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=200)
+    seqs = []
+    for _ in range(60):
+        seqs += pick.pick(0.0, 1)
+        pick.finish(0.0, seqs[-1])
+    assert sum(seq < 100 for seq in seqs[10:]) == pytest.approx(25, abs=2)
+    assert sum(seq >= 200 for seq in seqs[10:]) == pytest.approx(25, abs=2)
+
+
+@pytest.mark.req("NFR-5")
+@pytest.mark.req("NFR-6")
+def test_promised_room_is_not_taken_by_who_has_not_waited():
+    pick = picker(limits={"shop": HostLimits(concurrency=1)})
+    pick.add(0.0, seq=0, priority=NORMAL, tenant=9, host="shop")
+    assert pick.pick(0.0, 1) == [0]
+    fill(pick, [(NORMAL, 2, "shop"), (NORMAL, 4, "else"), (NORMAL, 3, "shop")], first=1)
+    assert pick.pick(0.0, 1) == [2]  # tenant 2 was found blocked and waits; tenant 3 was not asked yet
+    pick.finish(0.0, 0)
+    assert pick.pick(0.0, 9) == [1]
 
 
 @pytest.mark.req("NFR-6")
