@@ -277,12 +277,17 @@ def test_crowded_host_takes_every_second_turn_of_a_tenant_and_not_more():
     pick = picker(limits={"hot": HostLimits(concurrency=2)}, shares={1: TenantShare(weight=1000.0)})
     fill(pick, [(NORMAL, 1, "hot")] * 100 + [(NORMAL, 2, "hot")] * 100)
     fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=200)
-    seqs = []
+    for seq in (900, 901):
+        pick.hold(0.0, seq=seq, tenant=9, host="hot")
+    seqs = pick.pick(0.0, 50)  # all but the hot host, at which both tenants wait now
+    fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=300)
+    for seq in (900, 901, *seqs):
+        pick.finish(0.0, seq)
     for _ in range(60):
         seqs += pick.pick(0.0, 1)
         pick.finish(0.0, seqs[-1])
-    assert sum(seq < 100 for seq in seqs[10:]) == pytest.approx(25, abs=2)
-    assert sum(seq >= 200 for seq in seqs[10:]) == pytest.approx(25, abs=2)
+    assert sum(seq < 100 for seq in seqs[-50:]) == pytest.approx(25, abs=2)
+    assert sum(seq >= 200 for seq in seqs[-50:]) == pytest.approx(25, abs=2)
 
 
 @pytest.mark.req("NFR-5")
