@@ -42,6 +42,8 @@ class Transition:
 TRANSITIONS: Final = (
     Transition(Status.QUEUED, "publish", Status.QUEUED, "from unpublished into its queue"),
     Transition(Status.QUEUED, "dispatch", Status.QUEUED, "from its queue to ready: it may start"),
+    Transition(Status.QUEUED, "take_back", Status.QUEUED, "from ready to its queue: no worker took it in time"),
+    Transition(Status.QUEUED, "promote", Status.QUEUED, "from delayed to its queue: the retry is due"),
     Transition(Status.QUEUED, "claim", Status.RUNNING, "a worker takes a lease"),
     Transition(Status.QUEUED, "cancel", Status.CANCELLED),
     Transition(Status.QUEUED, "expire", Status.FAILED, "its deadline passed before it could start"),
@@ -53,6 +55,7 @@ TRANSITIONS: Final = (
     Transition(Status.RUNNING, "report", Status.QUEUED, "retry after backoff, lease lost, or handed back"),
     Transition(Status.RUNNING, "cancel", Status.CANCELLED),
     Transition(Status.FAILED, "requeue", Status.QUEUED, "a person sends a dead letter back"),
+    Transition(Status.FAILED, "discard", Status.FAILED, "a person puts a dead letter aside"),
 )
 
 

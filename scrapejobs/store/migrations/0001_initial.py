@@ -169,6 +169,7 @@ class Migration(migrations.Migration):
                         ('tags', models.JSONField()),
                         ('max_attempts', models.SmallIntegerField()),
                         ('created_at', models.DateTimeField()),
+                        ('deadline_s', models.FloatField()),
                         ('deadline_at', models.DateTimeField()),
                         ('published_at', models.DateTimeField(null=True)),
                         ('attempts', models.SmallIntegerField()),

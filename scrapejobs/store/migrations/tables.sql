@@ -11,6 +11,7 @@ CREATE TABLE job (
     tags jsonb NOT NULL DEFAULT '{}',
     max_attempts smallint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deadline_s float8 NOT NULL DEFAULT 86400,
     deadline_at timestamptz NOT NULL,
     published_at timestamptz,
     attempts smallint NOT NULL DEFAULT 0,
@@ -36,7 +37,7 @@ CREATE TABLE job (
     CONSTRAINT job_final_has_finished CHECK ((final_state IS NULL) = (finished_at IS NULL)),
     CONSTRAINT job_finish_published_is_final CHECK (finish_published_at IS NULL OR final_state IS NOT NULL),
     CONSTRAINT job_failed_has_reason CHECK (final_state IS DISTINCT FROM 'failed' OR error_code IS NOT NULL),
-    CONSTRAINT job_discarded_is_failed CHECK (discarded_at IS NULL OR final_state = 'failed'),
+    CONSTRAINT job_discarded_is_failed CHECK (discarded_at IS NULL OR final_state IS NOT DISTINCT FROM 'failed'),
     CONSTRAINT job_result_iff_succeeded CHECK (
         (final_state IS NOT DISTINCT FROM 'succeeded')
         = (result_key IS NOT NULL AND result_size IS NOT NULL AND result_sha256 IS NOT NULL)
@@ -51,6 +52,7 @@ CREATE INDEX job_deadline ON job (deadline_at) WHERE final_state IS NULL;
 CREATE INDEX job_dead_letter ON job (host, error_class, error_code, id)
     WHERE final_state = 'failed' AND discarded_at IS NULL;
 COMMENT ON TABLE job IS 'what a client asked for; unfinished while final_state is NULL, then held by exactly one of: unpublished, queued, delayed, ready, lease';
+COMMENT ON COLUMN job.deadline_s IS 'seconds it may take from its submission, or from its latest requeue';
 COMMENT ON COLUMN job.attempts IS 'attempts charged since it was submitted or requeued';
 COMMENT ON COLUMN job.lost IS 'attempts whose worker was lost since it was submitted or requeued';
 COMMENT ON COLUMN job.last_number IS 'number of the latest ended attempt, never reset';

@@ -28,6 +28,7 @@ class Job(models.Model):
     tags = models.JSONField()
     max_attempts = models.SmallIntegerField()
     created_at = models.DateTimeField()
+    deadline_s = models.FloatField()
     deadline_at = models.DateTimeField()
     published_at = models.DateTimeField(null=True)
 

@@ -1,6 +1,6 @@
 -- A person sends dead letters back: unpublished again, with fresh attempts and the deadline from now.
 -- FR-10, api.md.
 UPDATE job SET final_state = NULL, finished_at = NULL, finish_published_at = NULL, discarded_at = NULL,
-    published_at = NULL, attempts = 0, lost = 0, deadline_at = clock_timestamp() + (deadline_at - created_at)
+    published_at = NULL, attempts = 0, lost = 0, deadline_at = clock_timestamp() + make_interval(secs => deadline_s)
 WHERE id = ANY(%(ids)s::uuid[]) AND final_state = 'failed'
 RETURNING id
