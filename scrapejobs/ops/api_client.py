@@ -35,6 +35,10 @@ class ApiClient:
         """Hands a job in; its receipt."""
         return self._call("POST", "/jobs", json={"url": url, "priority": priority})
 
+    def job(self, job_id: str) -> dict[str, Any]:
+        """The job as it is now."""
+        return self._call("GET", f"/jobs/{job_id}")
+
     def wait(self, job_id: str) -> dict[str, Any]:
         """The job as soon as it is final, or as it is after `WAIT_S`."""
         return self._call("GET", f"/jobs/{job_id}", headers={"Prefer": f"wait={WAIT_S}"})

@@ -3,24 +3,23 @@
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import requests
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from scrapejobs.ops.api_client import ApiClient, ApiError
 from scrapejobs.ops.demo_stack import DemoError, Stack, own_stack, running_stack
 from scrapejobs.ops.demo_target import DemoTarget
 
 FINAL = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
 DEADLINE_S = 60.0
 POLL_S = 0.2
-TIMEOUT_S = 10.0
 TENANTS = ("demo-shop", "demo-analyst")
 JOBS = (  # tenant, priority, path, how it is to end
     ("demo-shop", "high", "/page/1", "succeeded"),
@@ -52,30 +51,6 @@ class Job:
         return self.state.get("status") in FINAL
 
 
-class Client:
-    """The API, as any client of one tenant sees it."""
-
-    def __init__(self, api_url: str, key: str) -> None:
-        self._api_url = api_url
-        self._session = requests.Session()
-        self._session.trust_env = False  # no proxy between here and loopback
-        self._session.headers["Authorization"] = f"Bearer {key}"
-
-    def get(self, path: str) -> dict[str, Any]:
-        return _json(self._session.get(self._api_url + path, timeout=TIMEOUT_S))
-
-    def submit(self, job: Job) -> None:
-        body = {"url": job.url, "priority": job.priority}
-        job.id = _json(self._session.post(f"{self._api_url}/jobs", json=body, timeout=TIMEOUT_S))["id"]
-
-    def download(self, job: Job) -> bytes:
-        """The result's bytes, by its signed link."""
-        link = self.get(f"/jobs/{job.id}/result")["url"]
-        answer = requests.get(link, timeout=TIMEOUT_S)
-        answer.raise_for_status()
-        return answer.content
-
-
 def demo(url: str | None, console: Console) -> int:
     """Run the demo, with jobs for `url` alone if one is given. The exit status: 0 when all ended as they should."""
     try:
@@ -88,11 +63,11 @@ def demo(url: str | None, console: Console) -> int:
             jobs = list(_jobs(url, around))
             clients = _clients(stack, tenants=sorted({job.tenant for job in jobs}))
             for job in jobs:
-                clients[job.tenant].submit(job)
+                job.id = clients[job.tenant].submit(job.url, priority=job.priority)["id"]
             _watch(jobs, clients, console)
             console.print(_table(jobs))
             return _verdict(jobs, clients, console, is_own_target=url is None)
-    except (DemoError, requests.RequestException) as error:
+    except (DemoError, ApiError) as error:
         console.print(f"[red]{escape(str(error))}[/]")
         return 1
 
@@ -106,7 +81,7 @@ def _jobs(url: str | None, around: contextlib.ExitStack) -> Iterator[Job]:
         yield Job(tenant, priority, target.url + path, expected)
 
 
-def _clients(stack: Stack, *, tenants: Sequence[str]) -> dict[str, Client]:
+def _clients(stack: Stack, *, tenants: Sequence[str]) -> dict[str, ApiClient]:
     """A client for each tenant, with a key from the commands that an operator would use."""
 
     def key_of(tenant: str) -> str:
@@ -116,10 +91,10 @@ def _clients(stack: Stack, *, tenants: Sequence[str]) -> dict[str, Client]:
 
     with ThreadPoolExecutor() as pool:
         keys = pool.map(key_of, tenants)
-        return {tenant: Client(stack.api_url, key) for tenant, key in zip(tenants, keys, strict=True)}
+        return {tenant: ApiClient(stack.api_url, key=key) for tenant, key in zip(tenants, keys, strict=True)}
 
 
-def _watch(jobs: Sequence[Job], clients: dict[str, Client], console: Console) -> None:
+def _watch(jobs: Sequence[Job], clients: dict[str, ApiClient], console: Console) -> None:
     """Ask for the states until all are final. Raises `DemoError` after a minute."""
     columns = (
         SpinnerColumn(),
@@ -135,10 +110,17 @@ def _watch(jobs: Sequence[Job], clients: dict[str, Client], console: Console) ->
             if time.monotonic() > deadline:
                 raise DemoError(f"not all jobs were final after {DEADLINE_S:.0f} s")
             for job in (job for job in jobs if not job.is_final):
-                job.state = clients[job.tenant].get(f"/jobs/{job.id}")
+                job.state = clients[job.tenant].job(job.id)
             n_running = sum(job.state["status"] == "running" for job in jobs)
             progress.update(bar, completed=sum(job.is_final for job in jobs), description=f"jobs ({n_running} running)")
             time.sleep(POLL_S)
+
+
+def _sha256(chunks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _table(jobs: Sequence[Job]) -> Table:
@@ -159,7 +141,7 @@ def _table(jobs: Sequence[Job]) -> Table:
     return table
 
 
-def _verdict(jobs: Sequence[Job], clients: dict[str, Client], console: Console, *, is_own_target: bool) -> int:
+def _verdict(jobs: Sequence[Job], clients: dict[str, ApiClient], console: Console, *, is_own_target: bool) -> int:
     """Download one result and compare it; say whether everything ended as it should."""
     wrong = [job for job in jobs if job.state["status"] != job.expected]
     for job in wrong:
@@ -168,19 +150,12 @@ def _verdict(jobs: Sequence[Job], clients: dict[str, Client], console: Console, 
     stored = next((job for job in jobs if job.state["status"] == "succeeded"), None)
     if stored is None:
         return 1
-    ours = hashlib.sha256(clients[stored.tenant].download(stored)).hexdigest()
-    theirs = stored.state["result"]["sha256"]
-    whose = "the receipt"
+    client = clients[stored.tenant]
+    ours = _sha256(client.download(client.result(stored.id)["url"]))
+    theirs, whose = stored.state["result"]["sha256"], "the API"
     if is_own_target:
-        theirs, whose = hashlib.sha256(requests.get(stored.url, timeout=TIMEOUT_S).content).hexdigest(), "the target"
+        theirs, whose = _sha256(client.download(stored.url)), "the target"
     same = ours == theirs
     console.print(f"result of {escape(stored.url)}\n  sha256 of the download  {ours}\n  sha256 by {whose:<13} {theirs}")
     console.print("[green]the bytes are the same[/]" if same else "[red]the bytes differ[/]")
     return 0 if same and not wrong else 1
-
-
-def _json(answer: requests.Response) -> dict[str, Any]:
-    """The answer's object. Raises `DemoError` with the API's own words for a refusal."""
-    if not answer.ok:
-        raise DemoError(f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text[:300]}")
-    return dict(answer.json())

@@ -49,5 +49,6 @@ def write_private(file: Path, text: str) -> Path:
 
 
 def _quoted(value: str) -> str:
-    """As python-dotenv reads it: nothing inside single quotes means anything but a backslash and a quote."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """As python-dotenv reads it: inside single quotes a backslash, a quote and `${` mean something."""
+    plain = value.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + plain.replace("${", "${:-$}{") + "'"  # it has no escape for `${`, but a variable with a default
