@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from django.urls import reverse_lazy
 from psycopg.conninfo import conninfo_to_dict
 
 from scrapejobs.config import load_or_exit
@@ -109,3 +110,34 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 LOGGING_CONFIG = None
+
+UNFOLD = {
+    "SITE_TITLE": "scrapejobs",
+    "SITE_HEADER": "scrapejobs",
+    "SITE_SYMBOL": "travel_explore",
+    "SITE_URL": "/docs",
+    "SIDEBAR": {
+        "navigation": [
+            {
+                "title": title,
+                "items": [
+                    {"title": name, "icon": icon, "link": reverse_lazy(f"admin:{model}_changelist")}
+                    for name, icon, model in items
+                ],
+            }
+            for title, items in {
+                "Work": [
+                    ("Jobs", "work", "store_job"),
+                    ("Dead letters", "unsubscribe", "store_deadletter"),
+                    ("Services", "memory", "store_service"),
+                ],
+                "Rules": [
+                    ("Hosts", "dns", "store_host"),
+                    ("Tenants", "groups", "store_tenant"),
+                    ("API keys", "key", "store_apikey"),
+                ],
+                "People": [("Users", "person", "auth_user"), ("Groups", "group", "auth_group")],
+            }.items()
+        ]
+    },
+}

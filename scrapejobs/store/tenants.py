@@ -71,10 +71,15 @@ def find_tenant(name: str) -> Tenant:
         raise TenantNotFoundError(name) from None
 
 
+def check_name(name: str) -> None:
+    """Raises Django's `ValidationError` for a name that a person could not read or type again."""
+    if not _NAME.fullmatch(name):
+        raise ValidationError("a name is 1 to 100 visible characters, without a space at an end")
+
+
 def add_tenant(name: str) -> Tenant:
     """A new tenant without limits. Raises Django's `ValidationError` for a bad name or one in use."""
-    if not _NAME.fullmatch(name):
-        raise ValidationError({"name": "a name is 1 to 100 visible characters"})
+    check_name(name)
     tenant = Tenant(name=name, webhook_secret=new_webhook_secret())
     tenant.full_clean()
     tenant.save(force_insert=True)

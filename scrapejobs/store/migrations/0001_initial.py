@@ -197,6 +197,18 @@ class Migration(migrations.Migration):
                     },
                 ),
                 migrations.CreateModel(
+                    name='DeadLetter',
+                    fields=[],
+                    options={
+                        'verbose_name': 'dead letter',
+                        'ordering': ['host', 'error_class', 'error_code', 'id'],
+                        'proxy': True,
+                        'indexes': [],
+                        'constraints': [],
+                    },
+                    bases=('store.job',),
+                ),
+                migrations.CreateModel(
                     name='Lease',
                     fields=[
                         ('seq', models.BigIntegerField(primary_key=True, serialize=False)),
