@@ -54,7 +54,12 @@ class Bus:
     """Sends hints and hears them. `connected` tells whether wake-ups can be relied on; if not, poll."""
 
     def __init__(
-        self, url: str, *, on_wake: Callable[[str], None], on_cancel: Callable[[UUID], None] | None = None
+        self,
+        url: str,
+        *,
+        on_wake: Callable[[str], None],
+        on_cancel: Callable[[UUID], None] | None = None,
+        on_change: Callable[[bool], None] = lambda _: None,
     ) -> None:
         self._client = redis.asyncio.Redis.from_url(
             url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S, retry=None
@@ -62,6 +67,7 @@ class Bus:
         self._hearing = redis.asyncio.Redis.from_url(url, socket_connect_timeout=1.0, retry=None)
         self._on_wake = on_wake
         self._on_cancel = on_cancel
+        self._on_change = on_change
         self._rest_until = 0.0
         self.connected = False
 
@@ -80,7 +86,7 @@ class Bus:
             try:
                 await self._hear()
             except (redis.RedisError, OSError):
-                self.connected = False
+                self._now(connected=False)
                 await asyncio.sleep(_REST_AFTER_FAILURE_S)
 
     async def aclose(self) -> None:
@@ -96,9 +102,14 @@ class Bus:
                 if message is None:
                     await pubsub.ping()
                 elif message["type"] == "subscribe":
-                    self.connected = True
+                    self._now(connected=True)
                 elif message["type"] == "message":
                     self._heard(message["channel"].decode(), message["data"].decode())
+
+    def _now(self, *, connected: bool) -> None:
+        if connected is not self.connected:
+            self.connected = connected
+            self._on_change(connected)
 
     def _heard(self, channel: str, text: str) -> None:
         if channel == WAKE:

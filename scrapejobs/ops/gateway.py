@@ -19,7 +19,7 @@ from scrapejobs.telemetry import log, metrics
 
 FACTORY: Final = "scrapejobs.ops.gateway:application"
 CHECK_S: Final = 2
-_LOGGING: Final = {"version": 1, "disable_existing_loggers": False}
+NAME: Final = "GATEWAY_NAME"
 
 
 def serve(config: Config, *, name: str, metrics_port: int) -> None:
@@ -32,7 +32,8 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
         )
         _see_that_it_is_free(config)
         health.serve(config.bind, metrics_port)
-        os.environ["SCRAPEJOBS_SURFACE"] = config.surface
+        os.environ["SCRAPEJOBS_SURFACE"] = config.surface  # granian's child loads its settings anew
+        os.environ[NAME] = name
         server = Granian(
             FACTORY,
             factory=True,
@@ -41,7 +42,7 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             interface=Interfaces.WSGI,
             workers=1,
             blocking_threads=config.gateway_threads,
-            log_dictconfig=_LOGGING,
+            log_dictconfig=log.GRANIAN,
             websockets=False,
             respawn_failed_workers=True,
             respawn_interval=1.0,
@@ -56,7 +57,7 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
 def application() -> Callable[..., Any]:
     """What granian's child serves. It dies with its parent: a killed gateway must not keep the port."""
     follow_parent(signal.SIGKILL)
-    log.configure(role="gateway", service="gateway")
+    log.configure(role="gateway", service=os.environ[NAME])
     from scrapejobs.wsgi import application as wsgi
 
     return wsgi

@@ -19,6 +19,7 @@ from scrapejobs.domain.picking import HostLimits
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
+from scrapejobs.ops.liveness import MISSED
 from scrapejobs.ops.runner import Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
@@ -51,7 +52,12 @@ class Surroundings:
     bus: Bus = field(init=False)
 
     def __post_init__(self) -> None:
-        self.bus = Bus(self.config.redis_url.get_secret_value(), on_wake=self.wakes.signal, on_cancel=self._cancelled)
+        self.bus = Bus(
+            self.config.redis_url.get_secret_value(),
+            on_wake=self.wakes.signal,
+            on_cancel=self._cancelled,
+            on_change=self._bus_changed,
+        )
 
     def link(self, *, durable: bool = True) -> Link:
         link = Link(self.config.database_url.get_secret_value(), durable=durable)
@@ -68,6 +74,13 @@ class Surroundings:
             slots=slots,
             heartbeat_s=self.config.heartbeat_s,
         )
+
+    def _bus_changed(self, connected: bool) -> None:
+        self.wakes.signal_all()  # what was not heard meanwhile is looked for
+        if connected:
+            events.bus_up()
+        else:
+            events.bus_down()
 
     def _cancelled(self, job_id: UUID) -> None:
         if self.on_cancel is not None:
@@ -100,7 +113,7 @@ def scheduler(around: Surroundings) -> Crew:
     pace = Pace(
         lease_s=config.dispatch_lease_s,
         ready_ttl_s=config.ready_ttl_s,
-        alive_s=config.heartbeat_s * 3,
+        alive_s=config.heartbeat_s * MISSED,
         poll_s=config.poll_s,
     )
     dispatcher = Dispatcher(

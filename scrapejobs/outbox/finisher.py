@@ -24,6 +24,9 @@ class Finisher:
 
     async def tick(self) -> float:
         rows = await self._link.run(upkeep.finish([new_id() for _ in range(BATCH)]))
+        for row in rows:  # here each job that became final is met once, however it did
+            failed = row["final_state"] == "failed"
+            events.job_settled(row["id"], row["final_state"], row["error_code"] if failed else None)
         if rows:
             events.finish_published(len(rows))
         if any(row["has_callback"] for row in rows):

@@ -38,9 +38,8 @@ class Sweeper:
         if rows:
             swept = await self._link.run(self._report([ended(row, Lost(), expired_only=True) for row in rows]))
             events.leases_swept(len(swept))
-            for row in swept.values():
-                if row["applied"] and row["final_state"]:
-                    events.job_settled(row["job_id"], row["final_state"], "lost_worker")
+            for seq, row in swept.items():
+                events.attempt_ended(row["job_id"], seq, outcome="lost")
             await self._bus.wake("queued")
             await self._bus.wake("finished")
         return len(rows) == BATCH

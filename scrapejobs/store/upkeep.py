@@ -28,7 +28,7 @@ def next_retry_s() -> Steps[float | None]:
 
 @verb()
 def finish(event_ids: Sequence[UUID]) -> Steps[list[Row]]:
-    """Writes finish events for up to as many final jobs as ids are given; rows `id`, `has_callback` (P6)."""
+    """Writes finish events for up to as many final jobs as ids are given; rows of `job/finish.sql` (P6)."""
     return (yield Statement("job/finish", {"event_ids": list(event_ids)}))
 
 

@@ -130,5 +130,3 @@ def _narrate(held: Held, outcome: Outcome, row: dict[str, Any] | None) -> None:
         events.report_fenced(held.job_id, held.seq)
     elif not row["applied"]:
         events.cancel_obeyed(held.job_id)
-    elif row["final_state"]:
-        events.job_settled(held.job_id, row["final_state"], getattr(outcome, "code", None))
