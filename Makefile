@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
