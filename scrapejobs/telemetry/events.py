@@ -157,6 +157,11 @@ def partition_dropped(day: date) -> None:
     _log.info("partition_dropped", day=day)
 
 
+def store_unavailable(key: str, reason: str) -> None:
+    """A fetched answer could not be stored; its worker holds the bytes and tries again while its lease holds."""
+    _log.warning("store_unavailable", key=key, reason=reason)
+
+
 def result_missing(job_id: UUID) -> None:
     """A succeeded job's object is not in the object store (NFR-3 is broken)."""
     metrics.RESULT_MISSING.inc()

@@ -11,6 +11,7 @@ from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import object_key
 from scrapejobs.domain.outcome import Outcome, Stored, StoredResult
+from scrapejobs.telemetry import events
 
 _STORE_AGAIN_S: Final = (0.2, 5.0)
 
@@ -62,8 +63,9 @@ class FetchRunner:
                 )
                 if await self._store.head(key) == fetched.size:
                     return
-            except StorageUnavailable:
-                pass
+                events.store_unavailable(key, "the object cannot be read back")
+            except StorageUnavailable as error:
+                events.store_unavailable(key, str(error))
             await asyncio.sleep(delay_s * (0.5 + random.random()))  # noqa: S311 - jitter, no secret
             delay_s = min(delay_s * 2, cap_s)
 

@@ -14,6 +14,7 @@ from tests.e2e.target import Target
 def servers() -> Iterator[Servers]:
     """Servers of these tests alone: some of them are killed."""
     with shared.running_servers() as running:
+        (running["s3"].directory / "scrapejobs").mkdir()
         yield running
 
 
