@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import signal
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ class Job:
 
 def demo(url: str | None, console: Console) -> int:
     """Run the demo, with jobs for `url` alone if one is given. The exit status: 0 when all ended as they should."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
     try:
         with contextlib.ExitStack() as around:
             stack = running_stack(to_loopback=url is None)
@@ -67,6 +69,8 @@ def demo(url: str | None, console: Console) -> int:
             _watch(jobs, clients, console)
             console.print(_table(jobs))
             return _verdict(jobs, clients, console, is_own_target=url is None)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except (DemoError, ApiError) as error:
         console.print(f"[red]{escape(str(error))}[/]")
         return 1

@@ -9,6 +9,8 @@ LEVELS: Final = {"warning": 33, "error": 31, "critical": 31}
 PREFIX_WIDTH: Final = 10
 SAID_ALREADY: Final = frozenset({"event", "level", "time", "role", "service"})
 
+LIBRARY_RECORD: Final = "log"
+
 
 class Log:
     """One log of several processes, on stderr; colours only where a terminal shows them."""
@@ -28,7 +30,8 @@ class Log:
         fields = _fields(text)
         if fields is None:
             return f"{prefix} {_printable(text)}"
-        words = [_printable(str(fields.get("event", "")))]
+        event = fields.pop("message", "") if fields.get("event") == LIBRARY_RECORD else fields.get("event", "")
+        words = [_printable(str(event))]
         words += [f"{name}={_printable(_value(value))}" for name, value in fields.items() if name not in SAID_ALREADY]
         said = self._in_colour("  ".join(words), LEVELS.get(str(fields.get("level"))))
         return f"{prefix} {_time_of_day(fields)}{said}"

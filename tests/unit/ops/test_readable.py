@@ -15,6 +15,11 @@ def test_a_json_line_shows_its_time_its_event_and_its_fields():
     assert Log(colours=False).line("worker-1", LINE) == "worker-1   23:59:58 job_claimed  n=3"
 
 
+def test_a_record_of_a_library_is_shown_by_its_message():
+    line = json.dumps({"event": "log", "level": "info", "logger": "granian", "message": "Started"})
+    assert Log(colours=False).line("gateway", line) == "gateway    Started  logger=granian"
+
+
 @pytest.mark.parametrize("text", ["plain words", "{not json", '["a", "list"]', "{"])
 def test_any_other_line_is_shown_as_it_is(text: str):
     assert Log(colours=False).line("up", text) == f"up         {text}"
