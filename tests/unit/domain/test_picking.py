@@ -204,17 +204,22 @@ def test_silence_earns_no_credit():
 
 
 @pytest.mark.req("NFR-5")
-def test_handing_in_one_job_at_a_time_gains_nothing_over_a_backlog():
-    pick = picker()
-    fill(pick, [(NORMAL, 1, "a")] * 100 + [(NORMAL, 2, "b")] * 100)
+@pytest.mark.parametrize("limits", [UNLIMITED, HostLimits(concurrency=2)])
+def test_handing_in_one_job_at_a_time_gains_nothing_over_a_backlog(limits: HostLimits):
+    pick = picker(limits={"a": limits})
+    fill(pick, [(NORMAL, 1, "a")] * 100 + [(NORMAL, 2, "a")] * 100)
+    pick.add(0.0, seq=1000, priority=NORMAL, tenant=3, host="a")
     served: Counter[int] = Counter()
-    pick.add(0.0, seq=1000, priority=NORMAL, tenant=3, host="c")
-    for turn in range(150):
-        (seq,) = pick.pick(0.0, 1)
-        served[seq // 100 if seq < 1000 else 2] += 1
-        if seq >= 1000:
-            pick.add(0.0, seq=1001 + turn, priority=NORMAL, tenant=3, host="c")
-    assert served == {0: 50, 1: 50, 2: 50}
+    running: list[int] = []
+    while served.total() < 150:
+        for seq in pick.pick(0.0, 2 - len(running)):
+            running.append(seq)
+            served[min(seq // 100, 2)] += 1
+            if seq >= 1000:
+                pick.add(0.0, seq=seq + 1, priority=NORMAL, tenant=3, host="a")
+        pick.pick(0.0, 1 if limits.concurrency else 0)  # a free worker meets the full host
+        pick.finish(0.0, running.pop(0))
+    assert [served[tenant] for tenant in range(3)] == pytest.approx([50, 50, 50], abs=1)
 
 
 @pytest.mark.req("NFR-5")
@@ -422,6 +427,19 @@ def test_crowded_hosts_keep_their_limits_and_are_shared_by_queue_and_weight(
     assert pool.shares_of_queues() == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
     by = pool.count(1)
     assert jain([by[tenant] / (2 if tenant < 2 else 1) for tenant in range(6)]) >= 0.995
+
+
+@pytest.mark.req("NFR-5")
+def test_queue_that_comes_late_to_a_crowded_host_gets_its_share_and_no_more():
+    pool = Pool(9, lasts=lambda: 0.05, limits=HostLimits(concurrency=1))
+    pool.add(NORMAL, 1, "a", 400)
+    pool.add(NORMAL, 2, "a", 400)
+    pool.run(10)
+    late = pool.now
+    pool.add(HIGH, 1, "a", 200)
+    pool.add(LOW, 1, "a", 200)
+    pool.run(10)
+    assert pool.shares_of_queues(since=late) == pytest.approx([0.6, 0.3, 0.1], abs=0.02)
 
 
 @pytest.mark.req("NFR-6")
