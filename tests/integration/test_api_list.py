@@ -8,6 +8,10 @@ import pytest
 from django.db import connection
 
 from scrapejobs.domain.ids import uuid7
+from scrapejobs.domain.job import Status
+from scrapejobs.store import jobs
+from scrapejobs.store.jobs import JobFilter
+from scrapejobs.store.query import sql
 from tests.integration.world import PARAMS, Client, call, make_client, make_job, one
 
 pytestmark = [pytest.mark.django_db, pytest.mark.req("FR-6")]
@@ -64,18 +68,43 @@ def test_times_narrow_by_creation(a: Client) -> None:
     assert found("created_before", datetime(9999, 12, 31, tzinfo=UTC))
 
 
-def _insert(client: Client, first: int, count: int) -> list[str]:
+def _insert(client: Client, first: int, count: int, *, final_state: str | None = None) -> list[str]:
     """Jobs of one millisecond, told apart by their random bits alone."""
     ms = int(datetime.now(UTC).timestamp() * 1000)
     made = [str(uuid7(unix_ms=ms, random_bits=(first + i) << 20)) for i in range(count)]
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO job (id, tenant_id, priority, url, host, params, max_attempts, created_at, deadline_at) "
-            "SELECT id, %s, 1, 'https://www.example.com/', 'www.example.com', %s, 5, '2026-12-01', '2100-01-01' "
-            "FROM unnest(%s::uuid[]) id",
-            [client.tenant_id, json.dumps(PARAMS), made],
+            "INSERT INTO job (id, tenant_id, priority, url, host, params, max_attempts, created_at, deadline_at, "
+            "final_state, finished_at) "
+            "SELECT id, %s, 1, 'https://www.example.com/', 'www.example.com', %s, 5, '2026-12-01', '2100-01-01', "
+            "%s::text, CASE WHEN %s::text IS NOT NULL THEN now() END FROM unnest(%s::uuid[]) id",
+            [client.tenant_id, json.dumps(PARAMS), final_state, final_state, made],
         )
     return made
+
+
+@pytest.mark.case("S17")
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        JobFilter(),
+        JobFilter(status=Status.QUEUED),
+        JobFilter(status=Status.RUNNING),
+        JobFilter(status=Status.SUCCEEDED),
+        JobFilter(host="none.example"),
+    ],
+    ids=str,
+)
+def test_many_finished_jobs_do_not_slow_a_page(a: Client, wanted: JobFilter) -> None:
+    _insert(make_client("b"), 1, 5000)  # so that unfinished jobs look common
+    _insert(a, 10_000, 10_000, final_state="cancelled")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE job")
+        statement = next(jobs.page(wanted, tenant_id=a.tenant_id, below=None, limit=51).start())
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql(statement.name)}", statement.params)
+        ((plan,),) = cursor.fetchall()
+    root = (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
+    assert root["Shared Hit Blocks"] + root["Shared Read Blocks"] < 300  # of the thousands that the rows take up
 
 
 @pytest.mark.case("S14")

@@ -45,6 +45,7 @@ CREATE TABLE job (
 ) PARTITION BY RANGE (id);
 CREATE INDEX job_tenant ON job (tenant_id, id);
 CREATE INDEX job_tenant_state ON job (tenant_id, final_state, id);
+CREATE INDEX job_tenant_unfinished ON job (tenant_id, id) WHERE final_state IS NULL;
 CREATE INDEX job_tenant_host ON job (tenant_id, host, id);
 CREATE INDEX job_unpublished ON job (id) WHERE published_at IS NULL AND final_state IS NULL;
 CREATE INDEX job_finish_unpublished ON job (id) WHERE finish_published_at IS NULL AND final_state IS NOT NULL;
