@@ -43,7 +43,7 @@ def letters(which: Filter, *, limit: int | None) -> Steps[list[Row]]:
     return (yield Statement("dead_letter/list", which.params(limit=limit)))
 
 
-def act_in_batches(which: Filter, act: Act, *, limit: int | None = None) -> Iterator[int]:
+def act_in_batches(which: Filter, act: Act, *, limit: int | None = None, batch_size: int = BATCH) -> Iterator[int]:
     """Lets `act` change all that match, or the first `limit`; after each batch, how
     many it changed. What is done is committed, so it may be stopped at any point and begun again.
 
@@ -51,7 +51,7 @@ def act_in_batches(which: Filter, act: Act, *, limit: int | None = None) -> Iter
     """
     which = which if which.until else replace(which, until=run(now()))
     left = limit
-    while batch := run(letters(which, limit=BATCH if left is None else min(left, BATCH))):
+    while batch := run(letters(which, limit=batch_size if left is None else min(left, batch_size))):
         changed = run(act([row["id"] for row in batch]))
         left = None if left is None else left - len(batch)
         yield len(changed)

@@ -53,9 +53,7 @@ class ApiKeyAdmin(ReadOnly, ModelAdmin):
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
         """Shows the key in this answer alone: it is in no message, cookie, session or log."""
         context = {**self.admin_site.each_context(request), "title": "New API key", "key": request.issued_key}  # type: ignore[attr-defined]
-        response = TemplateResponse(request, "ops/admin/new_key.html", context)
-        response["Cache-Control"] = "no-store"
-        return response
+        return TemplateResponse(request, "ops/admin/new_key.html", context)
 
     @admin.action(description="Revoke, at once and for good", permissions=["operate"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
