@@ -282,3 +282,20 @@ def test_a_key_does_what_its_scopes_say(a: Client, scope: str, allowed: str) -> 
     statuses = {"GET": call("GET", "/jobs", key=key).status, "POST": post_job(key, {"url": URL}).status}
     assert statuses.pop(allowed) < 300
     assert list(statuses.values()) == [403]
+
+
+@pytest.mark.req("FR-12")
+@pytest.mark.req("NFR-5")
+def test_a_key_with_another_secret_is_like_none(a: Client, b: Client) -> None:
+    stitched = "_".join([*a.key.split("_")[:2], b.key.split("_")[2]])
+    reply = call("GET", "/jobs", key=stitched)
+    assert (reply.status, reply.content) == (401, call("GET", "/jobs").content)
+
+
+@pytest.mark.req("NFR-1")
+def test_probes_and_the_contract_need_no_key() -> None:
+    ready = call("GET", "/readyz")
+    assert (ready.status, ready.json["postgres"], ready.json["object_store"]) == (200, "reached", "reached")
+    assert call("GET", "/healthz").status == 200
+    assert call("GET", "/openapi.json").json["openapi"] == "3.1.0"
+    assert call("GET", "/docs").headers["Content-Type"].startswith("text/html")
