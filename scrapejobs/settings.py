@@ -48,7 +48,7 @@ def _database() -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        "OPTIONS": parts,
+        "OPTIONS": {"connect_timeout": 5, **parts},
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
