@@ -26,7 +26,7 @@ class Tenant(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(weight__gt=0), name="tenant_weight_positive"),
             models.CheckConstraint(
-                condition=Q(max_running__isnull=True) | Q(max_running__gte=0), name="tenant_max_running"
+                condition=Q(max_running__isnull=True) | Q(max_running__gte=1), name="tenant_max_running"
             ),
             models.CheckConstraint(
                 condition=Q(max_queued__isnull=True) | Q(max_queued__gte=0), name="tenant_max_queued"

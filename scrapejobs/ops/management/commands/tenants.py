@@ -61,7 +61,7 @@ def _add_limits(parser: CommandParser) -> None:
         ("--rate", or_none(number(above=0)), "API requests a second, or none"),
         ("--burst", or_none(number(least=1)), "API requests at once, or none"),
         ("--daily", or_none(whole(least=0)), "jobs a day, or none"),
-        ("--max-running", or_none(whole(least=0)), "jobs in progress at once, or none"),
+        ("--max-running", or_none(whole(least=1)), "jobs in progress at once, or none"),
         ("--max-queued", or_none(whole(least=0)), "jobs waiting at once, or none"),
     ):
         parser.add_argument(flag, type=kind, help=help_text, metavar="N", default=argparse.SUPPRESS)
