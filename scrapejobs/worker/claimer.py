@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from scrapejobs.domain.outcome import Cancelled, Outcome, Released, Temporary
@@ -13,6 +13,8 @@ from scrapejobs.telemetry import events
 from scrapejobs.worker.reporter import Reporter
 from scrapejobs.worker.runner import Runner
 from scrapejobs.worker.slots import Break, Held, Slots
+
+REPORT_S: Final = 5.0
 
 
 class Claimer:
@@ -59,19 +61,28 @@ class Claimer:
             held.task = asyncio.create_task(self._attempt(held), name=f"attempt-{held.seq}")
         return self._poll_s
 
-    async def drain(self, *, grace_s: float) -> None:
-        """Claims no more; lets what runs finish within `grace_s`, then hands the rest back (P8)."""
+    async def drain(self, *, grace_s: float, report_s: float = REPORT_S) -> None:
+        """Claims no more; lets what runs finish within `grace_s`, then hands the rest back (P8). What cannot be
+        reported within `report_s`, because the database is away, is left to the sweeper.
+        """
         self.draining = True
         events.worker_draining(len(self._slots.held))
+        if await self._empty_within(grace_s):
+            return
+        for held in self._slots.fetching():
+            held.break_off(Break.DRAINED)
+        await self._empty_within(report_s)
+
+    async def _empty_within(self, seconds: float) -> bool:
         try:
-            async with asyncio.timeout(grace_s):
+            async with asyncio.timeout(seconds):
                 await self._slots.empty()
         except TimeoutError:
-            for held in self._slots.fetching():
-                held.break_off(Break.DRAINED)
-            await self._slots.empty()
+            return False
+        return True
 
     async def _attempt(self, held: Held) -> None:
+        held.started = True
         try:
             outcome = await self._outcome(held)
             if outcome is not None:
@@ -84,6 +95,8 @@ class Claimer:
     async def _outcome(self, held: Held) -> Outcome | None:
         """How the attempt ended; None when its lease is lost and there is nothing to say."""
         row = held.claimed
+        if held.broken is not None:  # before its first step
+            return _broken_off(held)
         if self.draining:  # claimed while the signal came
             return Released(sent=False)
         events.attempt_started(row["job_id"], held.seq, number=row["number"], host=row["host"])
@@ -100,7 +113,8 @@ class Claimer:
     async def _conclude(self, held: Held, outcome: Outcome) -> None:
         row = await self._reporter.tell(ended(held.claimed, outcome))
         _narrate(held, outcome, row)
-        if row is None or not row["applied"]:
+        # Not without a row: the lease may be gone because an earlier report was applied and its answer was lost.
+        if row is not None and not row["applied"]:
             await self._runner.forget(outcome)
 
 

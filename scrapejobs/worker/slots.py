@@ -25,6 +25,7 @@ class Held:
     ends_at: float
     task: "asyncio.Task[None] | None" = None
     broken: Break | None = None
+    started: bool = False
     reporting: bool = False
 
     @property
@@ -38,11 +39,13 @@ class Held:
 
     def break_off(self, why: Break) -> None:
         """Stops the fetch, which closes its connection. An attempt that is already reporting is left alone: the
-        database decides.
+        database decides. One that has not taken its first step is only marked: a task cancelled before it would
+        never come to give its slot back.
         """
-        if self.broken is None and not self.reporting and self.task is not None:
+        if self.broken is None and not self.reporting:
             self.broken = why
-            self.task.cancel()
+            if self.started and self.task is not None:
+                self.task.cancel()
 
 
 @dataclass(slots=True)
