@@ -2,12 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+import psycopg
+
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.domain.outcome import Temporary
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import Ended
 from scrapejobs.store.run import Verb
+from scrapejobs.telemetry import events
 
 MOST_AT_ONCE: Final = 200
 
@@ -42,7 +47,7 @@ class Reporter:
         batch = dict(list(self._pending.items())[:MOST_AT_ONCE])
         if not batch:
             return self._poll_s
-        rows = await self._link.run(self._report([ended for ended, _ in batch.values()]))
+        rows = await self._tell_all([ended for ended, _ in batch.values()])
         for seq, (_, answer) in batch.items():
             del self._pending[seq]
             if not answer.done():
@@ -53,3 +58,18 @@ class Reporter:
         if any(row["final_state"] is None for row in rows.values()):
             await self._bus.wake("delayed")
         return 0.0 if self._pending else self._poll_s
+
+    async def _tell_all(self, attempts: Sequence[Ended]) -> dict[int, dict[str, Any]]:
+        """Reports attempts in one statement. If one cannot be told at all (a bug, such as a text that Postgres
+        refuses), each is told alone, and that one as a failure of ours (case S16).
+        """
+        try:
+            return await self._link.run(self._report(attempts))
+        except psycopg.OperationalError:
+            raise  # the surroundings: all of them are told again
+        except Exception as error:  # noqa: BLE001 - one job must not take the worker with it
+            if len(attempts) > 1:
+                return {seq: row for one in attempts for seq, row in (await self._tell_all([one])).items()}
+            events.loop_failed(self.name, error)
+            fault = Temporary("worker_error", f"the attempt could not be reported: {type(error).__name__}")
+            return await self._link.run(self._report([replace(attempts[0], outcome=fault)]))
