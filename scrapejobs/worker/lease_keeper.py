@@ -28,24 +28,26 @@ class LeaseKeeper:
         self._renew_at = 0.0
 
     async def tick(self) -> float:
-        held = {one.seq: one for one in self._slots.fetching()}
-        if not held:
+        if not self._slots.held:
             return min(LOOK_S, self._renew_s)
-        asked = self._slots.clock()
-        if asked >= self._renew_at:
-            # every held lease, also of those that report: the report may have to wait for the database
-            seqs = list(self._slots.held)
-            for seq in await self._link.run(transitions.renew(seqs, lease_s=self._lease_s)):
-                if one := self._slots.held.get(seq):
-                    one.ends_at = asked + self._lease_s
-            self._renew_at = asked + self._renew_s
-        standing = await self._link.run(transitions.standing(list(held)))
+        if self._slots.clock() >= self._renew_at:
+            await self._renew()
+        held = {one.seq: one for one in self._slots.fetching()}
+        standing = await self._link.run(transitions.standing(list(held))) if held else {}
         for seq, one in held.items():
             if seq not in standing:
                 one.break_off(Break.LOST)
             elif standing[seq]:
                 one.break_off(Break.CANCELLED)
         return min(LOOK_S, self._renew_s)
+
+    async def _renew(self) -> None:
+        """Renews every lease, also of attempts that report: a report may have to wait for the database."""
+        asked = self._slots.clock()
+        for seq in await self._link.run(transitions.renew(list(self._slots.held), lease_s=self._lease_s)):
+            if one := self._slots.held.get(seq):
+                one.ends_at = asked + self._lease_s
+        self._renew_at = asked + self._renew_s
 
     def cancelled(self, job_id: UUID) -> None:
         """The hint that a job was cancelled: obeyed at once, for only a cancel sends it."""
