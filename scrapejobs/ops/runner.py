@@ -18,6 +18,7 @@ BACK_OFF_S: Final = 0.2
 BACK_OFF_CAP_S: Final = 5.0
 HUNG_AFTER_S: Final = 120.0
 STOP_S: Final = 3.0
+CANCELS: Final = 3
 
 
 class Loop(Protocol):
@@ -132,9 +133,18 @@ async def _wait(event: asyncio.Event, most_s: float) -> None:
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]], *, patience_s: float = STOP_S) -> None:
-    """Waits for tasks to end by themselves, then cancels what is left."""
-    if tasks:
-        await asyncio.wait(tasks, timeout=patience_s)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    """Waits for tasks to end by themselves, then cancels what is left; again if need be, for `asyncio.wait_for` of
+    Python 3.11 loses a cancel that meets an answer (python/cpython#86296).
+    """
+    left = set(tasks)
+    if left:
+        _, left = await asyncio.wait(left, timeout=patience_s)
+    for _ in range(CANCELS if left else 0):
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=1.0)
+        if not left:
+            break
+    for task in set(tasks) - left:
+        if not task.cancelled() and (error := task.exception()):
+            events.loop_failed(task.get_name(), error)
