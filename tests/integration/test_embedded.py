@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from scrapejobs.adapters import embedded
-from scrapejobs.adapters.embedded.account import Account
+from scrapejobs.adapters.embedded.account import Account, unprivileged
 from tests import servers
 
 pytestmark = pytest.mark.req("NFR-3")
@@ -100,8 +100,11 @@ def test_all_three_keep_what_they_were_given_through_a_kill_and_through_a_new_st
 def test_what_a_killed_server_left_lying_does_not_stop_the_next_one(data_dir: Path):
     with embedded.hold(data_dir):
         embedded.start_servers(data_dir, want=["postgres", "s3"]).stop()
-        # The number in a stale postmaster.pid may belong to any process by now: here, to this one.
-        (data_dir / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n{data_dir}\n0\n5432\n\n\n0 0\n")
+        # The number in a stale postmaster.pid may belong to any process of that user by now.
+        account = unprivileged()
+        other = subprocess.Popen(["sleep", "60"], **(account.as_keywords() if account else {}))
+        stale = data_dir / "postgres" / "postmaster.pid"
+        stale.write_text(f"{other.pid}\n{data_dir}\n0\n5432\n\n\n0 0\n")
         half_written = data_dir / "s3" / "bucket" / ".rclone_temp_put_1"
         half_written.parent.mkdir()
         half_written.touch()
@@ -109,15 +112,18 @@ def test_what_a_killed_server_left_lying_does_not_stop_the_next_one(data_dir: Pa
         try:
             assert not half_written.exists()
             assert answers(started.environment["DATABASE_URL"])
+            assert other.poll() is None
         finally:
             started.stop()
+            other.kill()
+            other.wait()
 
 
 def test_a_cluster_that_was_not_finished_is_made_anew(data_dir: Path):
     with embedded.hold(data_dir):
-        unfinished = data_dir / "postgres.unfinished"
-        unfinished.mkdir()
-        (unfinished / "half").touch()
+        embedded.start_servers(data_dir, want=["postgres"]).stop()
+        cluster = (data_dir / "postgres").resolve()
+        cluster.rename(cluster.with_name("postgres.unfinished"))
         started = embedded.start_servers(data_dir, want=["postgres"])
         try:
             assert answers(started.environment["DATABASE_URL"])
