@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -56,6 +56,10 @@ lint: .venv/installed-dev ## style, types, import rules, migrations
 format: .venv/installed-dev ## let ruff put the code in order
 	.venv/bin/python -m ruff check --fix .
 	.venv/bin/python -m ruff format .
+
+docs: .venv/installed-dev ## write the generated pages anew; tests say when they are stale
+	$(NO_SERVERS) .venv/bin/python manage.py openapi
+	$(NO_SERVERS) .venv/bin/python manage.py show_config --markdown > docs/reference/settings.md
 
 lock: .venv/installed-dev ## write the locked requirements anew
 	$(COMPILE) pyproject.toml -o requirements.txt
