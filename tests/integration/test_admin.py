@@ -118,6 +118,23 @@ def test_no_key_hash_and_no_webhook_secret_is_on_any_page(browser: Browser, acme
     assert not [(path, s) for path in paths for s in secrets if s in page(browser, path)]
 
 
+@pytest.mark.req("NFR-12")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "job/?params__headers__Authorization__startswith=Bearer",
+        "job/?url__contains=key",
+        "deadletter/?params__body__startswith=s",
+        "tenant/?webhook_secret__startswith=whsec_",
+        "apikey/?tenant__webhook_secret__startswith=whsec_",
+        "apikey/?secret_sha256=00",
+    ],
+)
+def test_a_secret_cannot_be_guessed_by_filtering(browser: Browser, acme: Client, path: str):
+    secretive(acme, "failed")
+    assert browser.get(f"/admin/store/{path}").status_code == 400
+
+
 @pytest.mark.req("FR-10")
 @pytest.mark.parametrize(
     "changes",

@@ -95,10 +95,10 @@ def test_the_list_of_keys_holds_no_secret(acme: Client):
 def test_a_tenant_is_added_changed_and_a_limit_taken_away():
     said("tenants", "add", "shop")
     said("tenants", "set", "shop", "--weight", "2", "--rate", "5", "--burst", "10", "--daily", "100")
-    said("tenants", "set", "shop", "--max-running", "0", "--max-queued", "7", "--daily", "none")
+    said("tenants", "set", "shop", "--max-running", "3", "--max-queued", "7", "--daily", "none")
     row = told("tenants", "list")[0]
     limits = ("weight", "rate", "burst", "daily", "max_running", "max_queued")
-    assert [row[name] for name in limits] == [2, 5, 10, None, 0, 7]
+    assert [row[name] for name in limits] == [2, 5, 10, None, 3, 7]
 
 
 @pytest.mark.req("FR-12")

@@ -22,6 +22,7 @@ MOST_AT_ONCE: Final = 10_000
 @admin.register(DeadLetter)
 class DeadLetterAdmin(JobView):
     list_display = ("id", "tenant", "host", "error_class", "error_code", "attempts", "finished_at")
+    lookups = frozenset({"host", "error_class", "error_code"})
     list_before_template = "ops/admin/groups.html"
     actions = ("requeue", "discard")
 

@@ -15,7 +15,7 @@ from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.domain.target import masked
 from scrapejobs.ops import hints
 from scrapejobs.ops.admin.filters import StatusFilter, TenantFilter
-from scrapejobs.ops.admin.permissions import ReadOnly
+from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
 from scrapejobs.ops.history import ATTEMPT, place_of, status_of
 from scrapejobs.ops.masking import masked_params
 from scrapejobs.store.models import Attempt, Job, Lease
@@ -40,7 +40,7 @@ class AttemptInline(ReadOnly, TabularInline):
     verbose_name_plural = "attempts"
 
 
-class JobView(ReadOnly, ModelAdmin):
+class JobView(FewLookups, ReadOnly, ModelAdmin):
     """What the pages of jobs and of dead letters have in common: one job, and nothing secret in it (NFR-12)."""
 
     fieldsets = (
@@ -98,6 +98,7 @@ class JobView(ReadOnly, ModelAdmin):
 @admin.register(Job)
 class JobAdmin(JobView):
     list_display = ("id", "status", "tenant", "host", "priority_name", "attempts", "error_code", "created_at")
+    lookups = frozenset({"tenant", "status"})
     list_filter = (TenantFilter, StatusFilter)
     paginator = InfinitePaginator
     search_fields = ("id",)

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from scrapejobs.ops.admin.permissions import ReadOnly
+from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
 from scrapejobs.store.models import ApiKey
 from scrapejobs.store.tenants import SCOPES, KeyNotFoundError, issue_key, revoke_key
 
@@ -29,7 +29,7 @@ class KeyForm(forms.ModelForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnly, ModelAdmin):
+class ApiKeyAdmin(FewLookups, ReadOnly, ModelAdmin):
     form = KeyForm
     list_display = ("public_id", "tenant", "scopes", "created_at", "revoked_at")
     list_select_related = ("tenant",)

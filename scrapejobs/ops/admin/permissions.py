@@ -1,8 +1,17 @@
 """Who may do what in the admin."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest
+
+
+class FewLookups:
+    """A list's address may ask for named fields alone: `?webhook_secret__startswith=` would be an oracle (NFR-12)."""
+
+    lookups: ClassVar[frozenset[str]] = frozenset()
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return lookup in self.lookups
 
 
 class ReadOnly:

@@ -8,12 +8,13 @@ from unfold.admin import ModelAdmin
 
 from scrapejobs.ops import hints
 from scrapejobs.ops.admin.limits_form import SMALLEST, LimitsForm
+from scrapejobs.ops.admin.permissions import FewLookups
 from scrapejobs.store.models import Tenant
 from scrapejobs.store.tenants import LIMITS, check_name, new_webhook_secret
 
 
 class TenantForm(LimitsForm):
-    least = {"weight": SMALLEST, "rate": SMALLEST, "burst": 1, "daily": 0, "max_running": 0, "max_queued": 0}
+    least = {"weight": SMALLEST, "rate": SMALLEST, "burst": 1, "daily": 0, "max_running": 1, "max_queued": 0}
 
     class Meta:
         model = Tenant
@@ -26,7 +27,7 @@ class TenantForm(LimitsForm):
 
 
 @admin.register(Tenant)
-class TenantAdmin(ModelAdmin):
+class TenantAdmin(FewLookups, ModelAdmin):
     form = TenantForm
     list_display = ("name", *LIMITS, "created_at")
     search_fields = ("name",)
