@@ -169,6 +169,7 @@ class Term:
         self.epoch = lease.epoch
         self._limits = Limits.read([], [], default=default, now=clock())
         self._limits_at = float("-inf")
+        self._something_ended = False
         self._snapshot = ""
         self._last_pos: int | None = None
         self._waiting = 0
@@ -245,6 +246,7 @@ class Term:
             running, self._waiting, now = state.running, state.waiting, self._clock()
             for seq in seqs:
                 if seq not in state.seqs:
+                    self._something_ended = True
                     self.picker.finish(now, seq)
             await self._raise_floor(state.lowest_pos)
         workers = await self._link.run(dispatch.workers(alive_s=self._pace.alive_s))
@@ -277,22 +279,34 @@ class Term:
         return self._limits.share(tenant)
 
     async def _reload_limits_if_stale(self) -> None:
+        """A report frees a slot and may pause its host in the same transaction (Retry-After): whoever has seen that
+        something ended must read the pauses before the slot is given away (NFR-6).
+        """
         if self._clock() - self._limits_at >= RELOAD_S:
             await self._reload_limits()
+        elif self._something_ended:
+            await self._reload_hosts()
 
     async def _reload_limits(self) -> None:
         """Reads limits, pauses and shares, and applies what changed to whatever is queued already (FR-11, FR-12)."""
-        hosts, tenants = await self._link.run(dispatch.host_rows()), await self._link.run(dispatch.tenant_rows())
+        await self._reload_hosts()
+        tenants = await self._link.run(dispatch.tenant_rows())
         now, before = self._clock(), self._limits
         self._limits_at = now
-        self._limits = after = Limits.read(hosts, tenants, default=self._default, now=now)
+        self._limits = after = before.with_tenants(tenants)
+        for tenant, share in after.shares.items():
+            if before.shares.get(tenant) != share:
+                self.picker.set_share(now, tenant, share)
+
+    async def _reload_hosts(self) -> None:
+        hosts = await self._link.run(dispatch.host_rows())
+        now, before = self._clock(), self._limits
+        self._limits = after = before.with_hosts(hosts, now=now)
+        self._something_ended = False
         for host in self._known(name for name, _ in before.rows.items() ^ after.rows.items()):
             self.picker.set_host_limits(now, host, after.of(host))
         for host in self._known(before.paused_until.keys() | after.paused_until.keys()):
             self.picker.close_host(now, host, after.pause_of(host))
-        for tenant, share in after.shares.items():
-            if before.shares.get(tenant) != share:
-                self.picker.set_share(now, tenant, share)
 
     def _known(self, names: Iterable[str]) -> set[str]:
         """The hosts that the picker knows and that rows of these names speak of."""

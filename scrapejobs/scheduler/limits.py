@@ -1,7 +1,7 @@
 """What a host and a tenant may take, as the rows say it now; rows are few, hosts are many."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from scrapejobs.domain.picking import HostLimits, TenantShare
@@ -20,13 +20,20 @@ class Limits:
 
     @classmethod
     def read(cls, hosts: Iterable[Row], tenants: Iterable[Row], *, default: HostLimits, now: float) -> Self:
+        return cls(default, {}, {}, {}).with_hosts(hosts, now=now).with_tenants(tenants)
+
+    def with_hosts(self, hosts: Iterable[Row], *, now: float) -> Self:
+        """The same shares, with another reading of the hosts' limits and pauses."""
         hosts = list(hosts)
-        return cls(
-            default,
-            {row["name"]: (row["rate"], row["burst"], row["concurrency"]) for row in hosts},
-            {row["name"]: now + row["paused_for_s"] for row in hosts if (row["paused_for_s"] or 0) > 0},
-            {row["id"]: TenantShare(row["weight"], row["max_running"]) for row in tenants},
+        return replace(
+            self,
+            rows={row["name"]: (row["rate"], row["burst"], row["concurrency"]) for row in hosts},
+            paused_until={row["name"]: now + row["paused_for_s"] for row in hosts if (row["paused_for_s"] or 0) > 0},
         )
+
+    def with_tenants(self, tenants: Iterable[Row]) -> Self:
+        """The same hosts, with another reading of the tenants' shares."""
+        return replace(self, shares={row["id"]: TenantShare(row["weight"], row["max_running"]) for row in tenants})
 
     def of(self, host: str) -> HostLimits:
         """The limits of a host: each field from the narrowest row that gives it, in the end from the settings."""
