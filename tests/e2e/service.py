@@ -113,7 +113,6 @@ class Service:
 
     def key(self, tenant: str) -> str:
         if tenant not in self._keys:
-            self.manage("tenants", "add", tenant)
             self._keys[tenant] = self.manage("create_key", "--tenant", tenant).strip()
         return self._keys[tenant]
 

@@ -67,11 +67,16 @@ def test_a_key_may_be_for_reading_alone(acme: Client):
 
 
 @pytest.mark.req("FR-12")
-def test_a_key_of_an_unknown_tenant_is_refused_with_the_way_to_make_one():
-    error = refused("create_key", "--tenant", "nobody")
-    assert error.returncode == 1
-    assert "tenants add" in str(error)
-    assert not Tenant.objects.filter(name="nobody").exists()
+def test_the_first_key_of_a_tenant_makes_the_tenant():
+    credential = tenants.parse_key(said("create_key", "--tenant", "newcomer").strip())
+    assert credential is not None
+    assert ApiKey.objects.get(public_id=credential.public_id).tenant.name == "newcomer"
+
+
+@pytest.mark.req("FR-12")
+def test_a_key_of_a_tenant_without_a_name_is_refused():
+    assert refused("create_key", "--tenant", "").returncode == 1
+    assert not Tenant.objects.filter(name="").exists()
 
 
 @pytest.mark.req("FR-12")

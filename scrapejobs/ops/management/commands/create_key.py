@@ -1,9 +1,9 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from scrapejobs.ops.console import plain_errors
-from scrapejobs.store.tenants import SCOPES, TenantNotFoundError, create_key
+from scrapejobs.store.tenants import SCOPES, create_key, ensure_tenant
 
 
 class Command(BaseCommand):
@@ -14,14 +14,12 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--tenant", required=True, metavar="NAME", help="whose key; `tenants add` makes a tenant")
+        parser.add_argument("--tenant", required=True, metavar="NAME", help="whose key; made, without limits, if there is none")
         parser.add_argument(
             "--scope", action="append", choices=SCOPES, help="what it may do; may be repeated; everything unless given"
         )
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        try:
-            self.stdout.write(create_key(options["tenant"], options["scope"] or SCOPES))
-        except TenantNotFoundError as error:
-            raise CommandError(f"{error}; `manage.py tenants add NAME` makes one") from None
+        tenant = ensure_tenant(options["tenant"])
+        self.stdout.write(create_key(tenant.name, options["scope"] or SCOPES))
