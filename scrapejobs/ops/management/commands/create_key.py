@@ -14,7 +14,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--tenant", required=True, metavar="NAME", help="whose key; made, without limits, if there is none")
+        parser.add_argument(
+            "--tenant", required=True, metavar="NAME", help="whose key; made, without limits, if there is none"
+        )
         parser.add_argument(
             "--scope", action="append", choices=SCOPES, help="what it may do; may be repeated; everything unless given"
         )
