@@ -4,8 +4,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.domain.masking import masked_params
 from scrapejobs.domain.target import masked
-from scrapejobs.ops.masking import masked_params
 from scrapejobs.store.models import Attempt, Delayed, Job, Lease, Queued, Ready
 
 _SHOWN: Final = ("created_at", "deadline_at", "attempts", "max_attempts", "lost", "error_class", "error_code")

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from scrapejobs.config import SECRETS_DIR, Config, environment_name, stack_env
-from scrapejobs.ops.masking import MASK
+from scrapejobs.domain.masking import MASK
 from scrapejobs.ops.settings_text import SECTIONS
 
 _URLS: Final = frozenset({"database_url", "redis_url", "s3_endpoint_url", "s3_public_endpoint_url", "api_url"})

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from scrapejobs.domain.ids import day_of
 from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.domain.masking import masked_params
 from scrapejobs.gateway.shapes import links_of
-from scrapejobs.query.masking import shown_params
 from scrapejobs.query.shapes import Attempt, Job, LastError, Redirect, ResultSummary, WaitingFor
 from scrapejobs.store.jobs import Hindrances
 
@@ -29,7 +29,7 @@ def job_of(row: Row, *, waiting_for: WaitingFor | None, retention_days: int) -> 
     return Job(
         id=row["id"],
         url=row["url"],
-        params=shown_params(row["params"]),
+        params=masked_params(row["params"]),
         status=status.value,
         priority=PRIORITIES[row["priority"]],
         tags=row["tags"],

@@ -12,12 +12,12 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
 from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.domain.masking import masked_params
 from scrapejobs.domain.target import masked
 from scrapejobs.ops import hints
 from scrapejobs.ops.admin.filters import StatusFilter, TenantFilter
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
 from scrapejobs.ops.history import ATTEMPT, place_of, status_of
-from scrapejobs.ops.masking import masked_params
 from scrapejobs.store.models import Attempt, Job, Lease
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import cancel
