@@ -13,6 +13,8 @@ from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
 
 CLAIM_MARGIN_S: Final = 15.0
+SHARE: Final = 5
+"""One endpoint has at most a fifth of the hands, so that one that hangs does not hold the others (case S5)."""
 
 State = Literal["pending", "delivered", "given_up"]
 
@@ -60,17 +62,23 @@ class Courier:
         self._claim_s = timeout_s + CLAIM_MARGIN_S
         self._poll_s = poll_s
         self._signal = signal
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._per_endpoint = max(1, at_once // SHARE)
+        self._tasks: dict[asyncio.Task[None], str] = {}
         self.draining = False
 
     async def tick(self) -> float:
         free = self._at_once - len(self._tasks)
         if free <= 0 or self.draining:
             return self._poll_s
-        rows = await self._link.run(deliveries.claim_deliveries(limit=free, claim_s=self._claim_s))
-        for row in rows:
+        due = deliveries.claim_deliveries(
+            limit=free,
+            claim_s=self._claim_s,
+            per_endpoint=self._per_endpoint,
+            busy=list(self._tasks.values()),
+        )
+        for row in await self._link.run(due):
             task = asyncio.create_task(self._deliver(row))
-            self._tasks.add(task)
+            self._tasks[task] = row["endpoint"]
             task.add_done_callback(self._ended)
         return self._poll_s
 
@@ -79,11 +87,11 @@ class Courier:
         self.draining = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()):
             events.loop_failed(self.name, error)  # its claim ends, and it is tried again
         self._signal("hand")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Protocol
 
-from scrapejobs.store import partitions, upkeep
+from scrapejobs.store import deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
 
@@ -74,4 +74,5 @@ class Retention:
             await asyncio.to_thread(self._objects.delete_prefix, f"{day.isoformat()}/")
             for statement in partitions.drop_statements(day):
                 await conn.execute(statement)
+            await self._link.run(deliveries.forget_deliveries(day))
             events.partition_dropped(day)
