@@ -3,9 +3,9 @@
     make up SCRAPEJOBS_EGRESS_ALLOW=127.0.0.0/8     (in another terminal)
     .venv/bin/python -m benchmarks.main_path [JOBS]
 
-Latency is told by the database's clock: from `created_at` (before the 202) to the start of the attempt and to the stored
-result. Beside it, in the same run, the floor: the same page fetched and put by the same code with nothing between, and
-two durable commits. Idle cost is counted over 20 s; memory is each process's resident set.
+Latency is told by the database's clock: from `created_at` (before the 202) to the start of the attempt and to the
+stored result. Beside it, in the same run, the floor: the same page fetched and put by the same code with nothing
+between, and two durable commits. Idle cost is counted over 20 s; memory is each process's resident set.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import psycopg
 import requests
@@ -56,8 +57,8 @@ def main(jobs: int) -> None:
 
 
 def row(what: str, seconds: list[float]) -> None:
-    cuts = statistics.quantiles(seconds, n=20)
-    print(f"{what:34} p50 {statistics.median(seconds) * 1000:7.1f} ms   p95 {cuts[18] * 1000:7.1f} ms   n {len(seconds)}")
+    p50, p95 = statistics.median(seconds) * 1000, statistics.quantiles(seconds, n=20)[18] * 1000
+    print(f"{what:34} p50 {p50:7.1f} ms   p95 {p95:7.1f} ms   n {len(seconds)}")
 
 
 def through_the_service(config: Config, url: str, jobs: int) -> tuple[list[float], list[float], list[float]]:
@@ -77,7 +78,8 @@ def through_the_service(config: Config, url: str, jobs: int) -> tuple[list[float
             time.sleep(PAUSE_S)
     with psycopg.connect(config.database_url.get_secret_value()) as conn:
         rows = conn.execute(
-            "SELECT extract(epoch FROM started_at - created_at)::float8, extract(epoch FROM finished_at - created_at)::float8"
+            "SELECT extract(epoch FROM started_at - created_at)::float8,"
+            " extract(epoch FROM finished_at - created_at)::float8"
             " FROM job WHERE id = ANY (%s) AND final_state = 'succeeded'",
             [ids],
         ).fetchall()
@@ -124,11 +126,11 @@ def memory(config: Config) -> None:
     with psycopg.connect(config.database_url.get_secret_value()) as conn:
         for role, name, pid in conn.execute("SELECT role, name, pid FROM service ORDER BY role, name"):
             try:
-                with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
-                    sizes = dict(line.split()[:2] for line in lines if line.startswith(("Rss:", "Pss:")))
+                lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
             except FileNotFoundError:
                 continue
-            print(f"{role:10} {name:20} rss {int(sizes['Rss:']) / 1024:6.0f} MiB   pss {int(sizes['Pss:']) / 1024:6.0f} MiB")
+            kib = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith(("Rss:", "Pss:"))}
+            print(f"{role:10} {name:20} rss {kib['Rss:'] / 1024:6.0f} MiB   pss {kib['Pss:'] / 1024:6.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Final
 TRIES_AFTER_S: Final = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """Seconds between one try and the next, api.md: about 0 s, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h."""
 
-SECRET_PREFIX: Final = "whsec_"
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what a secret begins with
 
 
 def sign(*, secret: str, event_id: str, timestamp: int, body: bytes) -> str:

@@ -24,9 +24,10 @@ from scrapejobs.ops.runner import Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
-from scrapejobs.scheduler.dispatcher import Dispatcher, Pace
+from scrapejobs.scheduler.dispatcher import Dispatcher
 from scrapejobs.scheduler.retention import Retention
 from scrapejobs.scheduler.sweeper import Promoter, ReportVerb, Sweeper
+from scrapejobs.scheduler.term import Pace
 from scrapejobs.store import transitions
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link

@@ -57,11 +57,12 @@ class Retention:
 
     async def _make_partitions(self) -> None:
         conn = await self._link.conn()
-        before = len(await self._link.run(partitions.days()))
+        before = await self._link.run(partitions.days())
         for statement in partitions.create_statements(self._today(), days_ahead=self._ahead_days):
             await conn.execute(statement)
-        if made := len(await self._link.run(partitions.days())) - before:
-            events.partition_created(made)
+        after = await self._link.run(partitions.days())
+        if len(after) > len(before):
+            events.partition_created(len(after) - len(before))
 
     async def _drop_old_days(self) -> None:
         """A day goes when all of its jobs are final; one that is not (a late requeue) keeps its day a while longer."""

@@ -153,7 +153,10 @@ class Service:
 
     def check_nothing_left(self) -> None:
         """What must hold whenever all jobs are final: no job in any place, one event for each."""
-        held = "SELECT job_id FROM queued UNION ALL SELECT job_id FROM delayed UNION ALL SELECT job_id FROM ready"
-        assert self.rows(f"{held} UNION ALL SELECT job_id FROM lease") == []
+        held = (
+            "SELECT job_id FROM queued UNION ALL SELECT job_id FROM delayed"
+            " UNION ALL SELECT job_id FROM ready UNION ALL SELECT job_id FROM lease"
+        )
+        assert self.rows(held) == []
         assert self.rows("SELECT count(*) FROM job") == self.rows("SELECT count(DISTINCT job_id) FROM event")
         assert self.rows("SELECT job_id FROM event GROUP BY job_id HAVING count(*) > 1") == []

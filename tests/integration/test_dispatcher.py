@@ -13,7 +13,8 @@ from psycopg.rows import dict_row
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.outcome import Temporary
 from scrapejobs.domain.picking import HostLimits
-from scrapejobs.scheduler.dispatcher import Dispatcher, Pace
+from scrapejobs.scheduler.dispatcher import Dispatcher
+from scrapejobs.scheduler.term import Pace
 from scrapejobs.store import dispatch, transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import ended

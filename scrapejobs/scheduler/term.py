@@ -1,0 +1,222 @@
+"""One leader's time: what it has read so far, and the picker that it fills from that (docs/picking.md)."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from scrapejobs.adapters.bus import Bus
+from scrapejobs.domain.picking import HostLimits, Picker, TenantShare
+from scrapejobs.scheduler.dispatch_lease import LeaseKeeper, LeaseLost
+from scrapejobs.scheduler.limits import Limits
+from scrapejobs.store import dispatch
+from scrapejobs.store.link import Link
+from scrapejobs.telemetry import events
+
+RELOAD_S: Final = 0.5
+MOST_AT_ONCE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things may last, in seconds."""
+
+    lease_s: float
+    ready_ttl_s: float
+    alive_s: float
+    poll_s: float
+
+
+class Term:
+    """One leader's time: its picker, and what it has read so far."""
+
+    def __init__(
+        self,
+        link: Link,
+        bus: Bus,
+        lease: LeaseKeeper,
+        *,
+        default: HostLimits,
+        pace: Pace,
+        clock: Callable[[], float],
+    ) -> None:
+        self._link = link
+        self._bus = bus
+        self._default = default
+        self._pace = pace
+        self._clock = clock
+        self.lease = lease
+        self.epoch = lease.epoch
+        self._limits = Limits.read([], [], default=default, now=clock())
+        self._limits_at = float("-inf")
+        self._something_ended = False
+        self._snapshot = ""
+        self._last_pos: int | None = None
+        self._waiting = 0
+        self.picker = Picker(
+            limits_of=self._limits_of,
+            share_of=self._share_of,
+            cold_start_at=clock(),
+        )
+
+    async def rebuild(self) -> None:
+        """Reads everything that waits and runs. The cycle collector would walk a million small objects again and
+        again, so it is off meanwhile (rule 13).
+        """
+        gc.disable()
+        try:
+            await self._reload_limits()
+            self._snapshot = await self._link.run(dispatch.snapshot())
+            async for rows in dispatch.every_entry(await self._link.conn()):
+                self.lease.check()
+                self._add(rows)
+                self._snapshot = rows[0]["snapshot"]
+                await asyncio.sleep(0)
+            now = self._clock()
+            for row in await self._link.run(dispatch.held()):
+                self.picker.hold(now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"])
+            for host in self._known(self._limits.paused_until):
+                self.picker.close_host(now, host, self._limits.pause_of(host))
+        finally:
+            gc.enable()
+
+    async def tick(self) -> float:
+        self.lease.check()
+        await self._read_appended()
+        free = await self._learn_what_ended()
+        if self.picker.queued:
+            await self._reload_limits_if_stale()
+        moved = await self._dispatch(min(free, MOST_AT_ONCE)) if free > 0 and self.picker.queued else 0
+        return self._rest(moved, free)
+
+    def _rest(self, moved: int, free: int) -> float:
+        """Seconds until the next pass, unless a wake-up comes first (an append, an ended attempt, a new worker)."""
+        if moved and moved == free:
+            return 0.0
+        rest = self._pace.poll_s
+        if self._waiting or moved:
+            rest = min(rest, self._pace.ready_ttl_s / 2)
+        if self.picker.queued:
+            rest = min(rest, RELOAD_S, max(self.picker.next_timer() - self._clock(), 0.001))
+        return rest
+
+    # ---- what has happened since the last look
+
+    async def _read_appended(self) -> None:
+        appended = await self._link.run(dispatch.appended(since=self._snapshot))
+        self._add(appended.entries)
+        self._snapshot = appended.snapshot
+
+    def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        now, paused = self._clock(), self._limits.paused_until
+        for row in rows:
+            host = row["host"]
+            self.picker.add(
+                now, seq=row["seq"], priority=row["priority"], tenant=row["tenant_id"], host=host, front=row["front"]
+            )
+            if paused and (until := self._limits.pause_of(host)) > now:
+                self.picker.close_host(now, host, until)
+
+    async def _learn_what_ended(self) -> int:
+        """Forgets what has ended; how many slots of live workers are free for more."""
+        await self._take_back_old()
+        running, self._waiting, seqs = dict[UUID, int](), 0, list(self.picker.outstanding)
+        if seqs:
+            state = await self._link.run(dispatch.outstanding(seqs))
+            running, self._waiting, now = state.running, state.waiting, self._clock()
+            for seq in seqs:
+                if seq not in state.seqs:
+                    self._something_ended = True
+                    self.picker.finish(now, seq)
+            await self._raise_floor(state.lowest_pos)
+        workers = await self._link.run(dispatch.workers(alive_s=self._pace.alive_s))
+        free = sum(max(0, slots - running.get(worker, 0)) for worker, slots in workers.items())
+        return free - self._waiting
+
+    async def _take_back_old(self) -> None:
+        """Ready rows that no worker took in time give their slot and token back, and wait in their queue again."""
+        if not self._waiting:
+            return
+        back = await self._link.run(dispatch.take_back(epoch=self.epoch, ready_ttl_s=self._pace.ready_ttl_s))
+        now = self._clock()
+        for seq in back:
+            self.picker.give_back(now, seq)
+        if back:
+            events.ready_taken_back(len(back))
+
+    async def _raise_floor(self, lowest_pos: int | None) -> None:
+        floor = lowest_pos or (self._last_pos + 1 if self._last_pos is not None else None)
+        if floor is not None:
+            await self._link.run(dispatch.set_floor(floor))
+            self._last_pos = None if lowest_pos is None else self._last_pos
+
+    # ---- limits
+
+    def _limits_of(self, host: str) -> HostLimits:
+        return self._limits.of(host)
+
+    def _share_of(self, tenant: int) -> TenantShare:
+        return self._limits.share(tenant)
+
+    async def _reload_limits_if_stale(self) -> None:
+        """A report frees a slot and may pause its host in the same transaction (Retry-After): whoever has seen that
+        something ended must read the pauses before the slot is given away (NFR-6).
+        """
+        if self._clock() - self._limits_at >= RELOAD_S:
+            await self._reload_limits()
+        elif self._something_ended:
+            await self._reload_hosts()
+
+    async def _reload_limits(self) -> None:
+        """Reads limits, pauses and shares, and applies what changed to whatever is queued already (FR-11, FR-12)."""
+        await self._reload_hosts()
+        tenants = await self._link.run(dispatch.tenant_rows())
+        now, before = self._clock(), self._limits
+        self._limits_at = now
+        self._limits = after = before.with_tenants(tenants)
+        for tenant, share in after.shares.items():
+            if before.shares.get(tenant) != share:
+                self.picker.set_share(now, tenant, share)
+
+    async def _reload_hosts(self) -> None:
+        hosts = await self._link.run(dispatch.host_rows())
+        now, before = self._clock(), self._limits
+        self._limits = after = before.with_hosts(hosts, now=now)
+        self._something_ended = False
+        for host in self._known(name for name, _ in before.rows.items() ^ after.rows.items()):
+            self.picker.set_host_limits(now, host, after.of(host))
+        for host in self._known(before.paused_until.keys() | after.paused_until.keys()):
+            self.picker.close_host(now, host, after.pause_of(host))
+
+    def _known(self, names: Iterable[str]) -> set[str]:
+        """The hosts that the picker knows and that rows of these names speak of."""
+        hosts, known = self.picker.hosts, set[str]()
+        for name in names:
+            if name.startswith("*."):
+                known |= {host for host in hosts if host.endswith(name[1:])}
+            elif name in hosts:
+                known.add(name)
+        return known
+
+    # ---- the move
+
+    async def _dispatch(self, n: int) -> int:
+        now = self._clock()
+        picked = self.picker.pick(now, n)
+        if not picked:
+            return 0
+        self.lease.check()
+        done = await self._link.run(dispatch.dispatch(picked, epoch=self.epoch))
+        if not done.leads:
+            raise LeaseLost
+        for seq in picked:
+            if seq not in done.moved:  # cancelled meanwhile
+                self.picker.give_back(now, seq)
+        if done.moved:
+            self._last_pos = done.last_pos
+            self._waiting += len(done.moved)
+            events.dispatched(len(done.moved))
+            await self._bus.wake("ready")
+        return len(done.moved)
