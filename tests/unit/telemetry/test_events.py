@@ -64,6 +64,11 @@ TOLD = {
         "info",
         {"day": date(2026, 1, 2)},
     ),
+    "store_unavailable": (
+        lambda: events.store_unavailable("2026-01-02/7/a/1", "refused"),
+        "warning",
+        {"key": "2026-01-02/7/a/1", "reason": "refused"},
+    ),
     "result_missing": (lambda: events.result_missing(JOB), "error", {"job_id": JOB}),
     "bus_down": (events.bus_down, "warning", {}),
     "bus_up": (events.bus_up, "info", {}),
