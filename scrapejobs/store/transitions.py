@@ -130,7 +130,8 @@ def report(
     fence that is absent had lost its lease, and changed nothing (NFR-4).
     """
     reports = rows_of(attempts, policy=policy, random=random)
-    rows = yield Statement("lease/report", {"reports": reports, "now": now})
+    job_ids = list({attempt.job_id for attempt in attempts})
+    rows = yield Statement("lease/report", {"reports": reports, "job_ids": job_ids, "now": now})
     return {row["seq"]: row for row in rows}
 
 

@@ -1,5 +1,6 @@
 -- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
 -- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
+-- `job_ids` names the same jobs as the rows do: from it the planner sees which days it must look at.
 -- What was decided comes in as rows: `next` is succeeded | failed | queued; queued with delay_s 0 goes to the front.
 WITH told AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(reports)s::jsonb) AS t (
@@ -9,8 +10,7 @@ WITH told AS MATERIALIZED (
         result_key text, result_size bigint, result_sha256 text, result_content_type text, result_complete text,
         result_meta jsonb)
 ), locked AS MATERIALIZED (
-    SELECT job.id, job.final_state, job.last_number FROM job JOIN (SELECT DISTINCT job_id FROM told) t ON t.job_id = job.id
-    ORDER BY job.id FOR UPDATE OF job
+    SELECT id, final_state FROM job WHERE id = ANY (%(job_ids)s::uuid[]) ORDER BY id FOR UPDATE
 ), let_go AS (
     DELETE FROM lease USING told, locked
     WHERE lease.seq = told.seq AND locked.id = lease.job_id
@@ -59,5 +59,5 @@ UPDATE job SET
     result_content_type = CASE WHEN ended.was IS NULL THEN ended.result_content_type END,
     result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
     result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
-FROM ended WHERE job.id = ended.job_id
+FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
 RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied
