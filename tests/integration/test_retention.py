@@ -1,0 +1,142 @@
+"""Old days go: objects before rows, and never a day that still has something to do."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import hashlib
+
+import pytest
+
+from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.domain.ids import first_of_day, object_key
+from scrapejobs.scheduler.retention import Retention, today_utc
+from scrapejobs.store import partitions
+from scrapejobs.store.link import Link
+from scrapejobs.store.run import run_async
+from tests.integration.factories import Conn, count, make_job, one, rows
+
+KEEP_DAYS = 30
+BODY = b"test"
+
+
+@pytest.fixture
+async def old_day(conn: Conn) -> AsyncIterator[date]:
+    """A day past retention, with partitions."""
+    day = today_utc() - timedelta(days=KEEP_DAYS + 1)
+    for statement in partitions.create_statements(day, days_ahead=1):
+        await conn.execute(statement)
+    yield day
+    await conn.execute("DELETE FROM queued")
+    for offset in (-1, 0, 1):
+        for statement in partitions.drop_statements(day + timedelta(days=offset)):
+            await conn.execute(statement)
+
+
+@pytest.fixture
+async def store(object_store_url: str) -> AsyncIterator[ObjectStore]:
+    from tests.integration.test_worker import object_store
+
+    store = object_store(object_store_url)
+    yield store
+    await store.close()
+
+
+def retention(link: Link, objects: Any) -> Retention:
+    return Retention(link, objects, keep_days=KEEP_DAYS, ahead_days=14, receipt_ttl_s=3600.0)
+
+
+def id_of(day: date, n: int) -> UUID:
+    return UUID(int=first_of_day(day).int + n)
+
+
+async def put(store: ObjectStore, job_id: UUID) -> str:
+    key = object_key(job_id=job_id, tenant_id=1, seq=1)
+    digest = hashlib.sha256(BODY).hexdigest()
+    await store.put(key, io.BytesIO(BODY), size=len(BODY), sha256=digest, content_type=None)
+    return key
+
+
+async def days(conn: Conn) -> list[date]:
+    return await run_async(conn, partitions.days())
+
+
+@pytest.mark.req("NFR-9")
+async def test_a_day_past_retention_goes_with_its_objects_and_a_younger_one_stays(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date
+) -> None:
+    old, young = id_of(old_day, 1), id_of(old_day + timedelta(days=1), 1)
+    for job_id in (old, young):
+        await make_job(conn, status="succeeded", id=job_id, finish_published_at=datetime.now().astimezone())
+    keys = [await put(store, job_id) for job_id in (old, young)]
+    for event_id in (id_of(old_day, 7), id_of(old_day + timedelta(days=1), 7)):
+        await conn.execute(
+            "INSERT INTO delivery (event_id, job_id, tenant_id, url, state) VALUES (%s, %s, 1, 'u', 'delivered')",
+            [event_id, old],
+        )
+    await retention(link, store).tick()
+    assert old_day not in await days(conn)
+    assert old_day + timedelta(days=1) in await days(conn)
+    assert [row["id"] for row in await rows(conn, "SELECT id FROM job")] == [young]
+    assert [await store.head(key) for key in keys] == [None, len(BODY)]
+    assert await count(conn, "delivery") == 1
+
+
+@pytest.mark.req("NFR-3")
+@pytest.mark.req("NFR-9")
+@pytest.mark.parametrize("status", ["queued", "succeeded"])
+async def test_a_day_with_an_unfinished_job_or_an_untold_end_stays_whole(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date, status: str
+) -> None:
+    job = await make_job(conn, status=status, id=id_of(old_day, 1))
+    key = await put(store, job.id)
+    await retention(link, store).tick()
+    assert old_day in await days(conn)
+    assert await store.head(key) == len(BODY)
+
+
+class Away:
+    """An object store that is not there."""
+
+    def delete_prefix(self, prefix: str) -> int:
+        raise StorageUnavailable(prefix)
+
+
+@pytest.mark.req("NFR-9")
+async def test_while_the_objects_cannot_be_removed_the_rows_stay(conn: Conn, link: Link, old_day: date) -> None:
+    await make_job(conn, status="succeeded", id=id_of(old_day, 1), finish_published_at=datetime.now().astimezone())
+    with pytest.raises(StorageUnavailable):
+        await retention(link, Away()).tick()
+    assert old_day in await days(conn)
+    assert await count(conn, "job") == 1
+
+
+@pytest.mark.req("NFR-9")
+async def test_two_schedulers_may_drop_a_day_at_once(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date, database_url: str
+) -> None:
+    async with Link(database_url) as other:
+        await asyncio.gather(retention(link, store).tick(), retention(other, store).tick())
+    assert old_day not in await days(conn)
+
+
+@pytest.mark.req("FR-2")
+@pytest.mark.req("FR-13")
+async def test_old_receipts_and_silent_services_go(conn: Conn, link: Link, store: ObjectStore) -> None:
+    for key, age in (("old", "2 hours"), ("young", "1 minute")):
+        await conn.execute(
+            "INSERT INTO receipt (tenant_id, key, fingerprint, job_id, created_at)"
+            " VALUES (1, %s, '', gen_random_uuid(), clock_timestamp() - %s::interval)",
+            [key, age],
+        )
+        await conn.execute(
+            "INSERT INTO service (id, role, name, hostname, pid, seen_at)"
+            " VALUES (gen_random_uuid(), 'worker', %s, 'h', 1, clock_timestamp() - %s::interval)",
+            [key, age],
+        )
+    await retention(link, store).tick()
+    assert (await one(conn, "SELECT key FROM receipt"))["key"] == "young"
+    assert (await one(conn, "SELECT name FROM service"))["name"] == "young"
