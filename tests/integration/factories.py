@@ -86,7 +86,7 @@ async def make_job(
     ready_s: float = 0.0,
     **columns: Any,
 ) -> Made:
-    """A job with the columns that its state demands. `lease_s`: until its lease ends; `ready_s`: how long it is ready."""
+    """A job with the columns that its state demands. `lease_s`: until its lease ends; `ready_s`: ready since."""
     final = status in ("succeeded", "failed", "cancelled")
     if final and place != "lease":
         place = None

@@ -42,11 +42,13 @@ async def test_each_final_job_gets_one_event_and_a_delivery_if_it_has_a_callback
 async def test_two_finishers_at_once_write_each_event_once(conn: Conn, link: Link, bus: Bus, database_url: str) -> None:
     for _ in range(6):
         await make_job(conn, status="succeeded", callback_url="https://hook.example/")
-    async with await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row) as other:
-        async with other.transaction():
-            assert len(await run_async(other, upkeep.finish([new_id() for _ in range(4)]))) == 4
-            await Finisher(link, bus, poll_s=5.0).tick()
-            assert await count(conn, "event") == 2
+    async with (
+        await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row) as other,
+        other.transaction(),
+    ):
+        assert len(await run_async(other, upkeep.finish([new_id() for _ in range(4)]))) == 4
+        await Finisher(link, bus, poll_s=5.0).tick()
+        assert await count(conn, "event") == 2
     await Finisher(link, bus, poll_s=5.0).tick()
     assert len({row["job_id"] for row in await rows(conn, "SELECT job_id FROM event")}) == 6
     assert await count(conn, "event") == await count(conn, "delivery") == 6

@@ -49,11 +49,13 @@ async def test_two_publishers_share_the_work_and_none_waits(
 ) -> None:
     for _ in range(4):
         await make_job(conn, place="unpublished")
-    async with await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row) as other:
-        async with other.transaction():
-            assert await run_async(other, transitions.publish(limit=3)) == 3
-            await Publisher(link, bus, poll_s=5.0).tick()
-            assert await count(conn, "queued") == 1
+    async with (
+        await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row) as other,
+        other.transaction(),
+    ):
+        assert await run_async(other, transitions.publish(limit=3)) == 3
+        await Publisher(link, bus, poll_s=5.0).tick()
+        assert await count(conn, "queued") == 1
     assert await count(conn, "queued") == 4
     await Publisher(link, bus, poll_s=5.0).tick()
     assert await count(conn, "queued") == 4

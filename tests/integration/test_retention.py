@@ -1,13 +1,12 @@
 """Old days go: objects before rows, and never a day that still has something to do."""
 
 import asyncio
+import hashlib
 import io
 from collections.abc import AsyncIterator
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
-
-import hashlib
 
 import pytest
 

@@ -55,7 +55,11 @@ def test_only_the_transitions_change_a_jobs_state() -> None:
         *("delayed/promote", "ready/dispatch", "ready/take_back", "ready/claim", "lease/renew", "lease/report"),
     }
     assert {name for name in names() if writes.search(sql(name))} == known
-    users = {"transitions.py": known, "dispatch.py": {"ready/dispatch", "ready/take_back"}, "upkeep.py": {"job/finish"}}
+    users = {
+        "transitions.py": known,
+        "dispatch.py": {"ready/dispatch", "ready/take_back"},
+        "upkeep.py": {"job/finish"},
+    }
     for path in sorted(ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "migrations" not in path.parts:
@@ -76,7 +80,8 @@ def seeded(django_db_setup: None) -> Iterator[psycopg.Connection[Any]]:
             """
             INSERT INTO job (id, tenant_id, priority, url, host, params, max_attempts, deadline_at, published_at,
                 final_state, finished_at, finish_published_at, error_class, error_code)
-            SELECT (left(%(first)s, 24) || lpad(to_hex(i), 12, '0'))::uuid, i %% 50, i %% 3, 'http://h/', 'h' || i %% 99,
+            SELECT (left(%(first)s, 24) || lpad(to_hex(i), 12, '0'))::uuid, i %% 50, i %% 3, 'http://h/',
+                'h' || i %% 99,
                 '{}', 5, clock_timestamp() + interval '1 day',
                 CASE WHEN i %% 100 > 0 THEN clock_timestamp() END,
                 CASE WHEN i %% 100 > 9 THEN CASE WHEN i %% 10 = 9 THEN 'failed' ELSE 'cancelled' END END,
@@ -96,7 +101,8 @@ def seeded(django_db_setup: None) -> Iterator[psycopg.Connection[Any]]:
             " SELECT -i, gen_random_uuid(), 1, 1, 'h' FROM generate_series(1, 200) i"
         )
         connection.execute(
-            "INSERT INTO lease (seq, job_id, number, priority, tenant_id, host, worker_id, worker, started_at, expires_at)"
+            "INSERT INTO lease (seq, job_id, number, priority, tenant_id, host, worker_id, worker, started_at,"
+            " expires_at)"
             " SELECT -1000 - row_number() OVER (), id, 1, priority, tenant_id, host, gen_random_uuid(), 'w',"
             " clock_timestamp(), clock_timestamp() + interval '1 minute'"
             " FROM job WHERE final_state IS NULL AND published_at IS NOT NULL LIMIT 500"

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -157,7 +157,7 @@ class Worker:
     async def idle(self) -> None:
         await until(lambda: not self.slots.held)
 
-    async def __aenter__(self) -> "Worker":
+    async def __aenter__(self) -> Self:
         self._reporting = asyncio.create_task(self.report())
         return self
 
@@ -429,8 +429,10 @@ async def test_outcomes_outlast_a_database_that_cuts_every_connection(
     await until(lambda: target.hanging == 3)
     for link in worker.links:
         await link.conn()
-    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
-    await conn.execute(cut)
+    await conn.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
     target.let_go.set()
     await worker.idle()
     assert [await where(conn, job.id) for job in jobs] == [("succeeded", None)] * 3
@@ -464,7 +466,7 @@ def _unreportable() -> list[Exception | Outcome]:
 @pytest.mark.case("S16")
 @pytest.mark.parametrize("fault", _unreportable(), ids=["raises", "nul", "surrogate"])
 async def test_a_bug_at_one_job_does_not_keep_the_worker_from_others(
-    conn: Conn, database_url: str, bus: Bus, target: Target, store: ObjectStore, fault: Exception | Outcome
+    conn: Conn, database_url: str, *, bus: Bus, target: Target, store: ObjectStore, fault: Exception | Outcome
 ) -> None:
     runner = Faulty(FetchRunner(fetcher(), store), fault)
     async with Worker(database_url, bus, runner) as worker:
