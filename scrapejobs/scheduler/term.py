@@ -88,18 +88,23 @@ class Term:
         free = await self._learn_what_ended()
         if self.picker.queued:
             await self._reload_limits_if_stale()
-        moved = await self._dispatch(min(free, MOST_AT_ONCE)) if free > 0 and self.picker.queued else 0
-        return self._rest(moved, free)
+        wanted = min(max(free, 0), MOST_AT_ONCE)
+        moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
+        return self._rest(moved, wanted)
 
-    def _rest(self, moved: int, free: int) -> float:
-        """Seconds until the next pass, unless a wake-up comes first (an append, an ended attempt, a new worker)."""
-        if moved and moved == free:
+    def _rest(self, moved: int, wanted: int) -> float:
+        """Seconds until the next pass, unless a wake-up comes first (an append, an ended attempt, a new worker).
+        While no slot is free, a host whose time has come is nothing to get up for.
+        """
+        if moved and moved == wanted:
             return 0.0
         rest = self._pace.poll_s
         if self._waiting or moved:
             rest = min(rest, self._pace.ready_ttl_s / 2)
         if self.picker.queued:
-            rest = min(rest, RELOAD_S, max(self.picker.next_timer() - self._clock(), 0.001))
+            rest = min(rest, RELOAD_S)
+        if moved < wanted:
+            rest = min(rest, max(self.picker.next_timer() - self._clock(), 0.001))
         return rest
 
     # ---- what has happened since the last look

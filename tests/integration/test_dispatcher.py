@@ -208,6 +208,24 @@ async def test_a_new_leader_counts_what_others_made_ready_and_what_runs(conn: Co
     assert await where(conn, blocked[0].id) == ("queued", "ready")
 
 
+@pytest.mark.req("NFR-8")
+async def test_a_leader_rests_while_no_slot_is_free_though_a_host_may_start_more(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    await make_worker(conn, slots=2)
+    me = scheduler(default=HostLimits(1.0, 1.0, 1000))
+    await me.tick()
+    for _ in range(3):
+        await make_job(conn, host="one.example")
+    await me.tick(after_s=1.5)
+    assert await count(conn, "ready") == 1
+    assert await me.tick() <= 1.0  # until the host's next token
+    await make_job(conn, host="two.example")
+    await me.tick()
+    assert await count(conn, "ready") == 2
+    assert await me.tick(after_s=10.0) >= 0.25  # the token is there, and nobody to use it
+
+
 @pytest.mark.req("FR-11")
 async def test_changed_limits_hold_within_a_second_for_what_is_queued(conn: Conn, scheduler: Schedulers) -> None:
     await make_worker(conn, slots=10)
