@@ -39,8 +39,8 @@ class Up:
         }
         self._base = base
 
-    def start(self) -> list[str]:
-        """Start it; the lines on stdout, the last of which says that it is ready."""
+    def start(self) -> None:
+        """Start it; `lines` are what it says on stdout, the last of which says that it is ready."""
         self._log = (self._base / "log").open("w")
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "up"],
@@ -50,11 +50,11 @@ class Up:
             stderr=self._log,
             text=True,
         )
-        lines: list[str] = []
+        self.lines: list[str] = []
         for line in self.process.stdout:
-            lines.append(line.rstrip("\n"))
+            self.lines.append(line.rstrip("\n"))
             if line.startswith("ready "):
-                return lines
+                return
         raise AssertionError(f"it ended without being ready:\n{(self._base / 'log').read_text()}")
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -104,17 +104,25 @@ class Up:
 
 
 @pytest.fixture(scope="module")
-def up() -> Iterator[Up]:
+def stack() -> Iterator[Up]:
     base = Path(tempfile.mkdtemp(prefix="scrapejobs-up-"))
     base.chmod(0o711)
     stack = Up(base, port=free_port(), SCRAPEJOBS_LEASE_S="3", SCRAPEJOBS_SWEEP_S="1")
-    stack.lines = stack.start()
+    stack.start()
     yield stack
     if stack.process.poll() is None:
         stack.stop()
     servers.remove(stack.data_dir)
     (base / "log").unlink()
     base.rmdir()
+
+
+@pytest.fixture
+def up(stack: Up) -> Up:
+    """The stack of this module, running: a test before may have stopped it."""
+    if stack.process.poll() is not None:
+        stack.start()
+    return stack
 
 
 @pytest.fixture
@@ -229,7 +237,6 @@ def test_after_a_kill_of_everything_the_stack_comes_up_with_all_it_had(up: Up, t
 
 @pytest.mark.req("NFR-3")
 def test_a_stop_ends_every_process_within_30_s(up: Up):
-    """The last test of this stack."""
     assert up.stop() == 0
     wait_for(lambda: not up.processes(), "every process has ended")
     assert not (up.data_dir / "stack.env").exists()
