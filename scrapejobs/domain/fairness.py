@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, Protocol, TypeVar
 
-PRIORITIES = ("high", "normal", "low")  # the index is the priority stored in the database
-WEIGHTS = (6, 3, 1)
+WEIGHTS = (6, 3, 1)  # of `domain.job.PRIORITIES`, in their order
 STRIDES = tuple(1 / weight for weight in WEIGHTS)
 
 

@@ -5,13 +5,13 @@ Pure: no I/O and no clock. `now` is always an argument, in float seconds of a mo
 
 from collections.abc import Callable, KeysView
 
-from scrapejobs.domain.fairness import PRIORITIES, WEIGHTS, FairQueue, Turns
+from scrapejobs.domain.fairness import WEIGHTS, FairQueue, Turns
 from scrapejobs.domain.lanes import EMPTY, READY, WOKEN, Flow, Host, Lane, Tenant, TenantShare
 from scrapejobs.domain.politeness import EVER, INFINITY, HostLimits, TokenBucket
 from scrapejobs.domain.roster import Roster
 from scrapejobs.domain.waiting import WaitingRoom
 
-__all__ = ["PRIORITIES", "WEIGHTS", "HostLimits", "Picker", "TenantShare"]
+__all__ = ["WEIGHTS", "HostLimits", "Picker", "TenantShare"]
 
 # What a job that was handed out holds: its tenant, its host, and what to refund if it never starts (nothing
 # for one that a former leader handed out).

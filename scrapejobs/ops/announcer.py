@@ -5,7 +5,7 @@ import socket
 from uuid import UUID
 
 from scrapejobs.adapters.bus import Bus
-from scrapejobs.store import registry
+from scrapejobs.store import services
 from scrapejobs.store.link import Link
 
 
@@ -30,7 +30,7 @@ class Announcer:
 
     async def tick(self) -> float:
         await self._link.run(
-            registry.announce(
+            services.announce(
                 self._service_id,
                 role=self._role,
                 name=self._name,
@@ -46,4 +46,4 @@ class Announcer:
         return self._heartbeat_s
 
     async def leave(self) -> None:
-        await self._link.run(registry.leave(self._service_id))
+        await self._link.run(services.leave(self._service_id))

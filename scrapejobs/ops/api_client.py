@@ -1,6 +1,7 @@
 """The product's own API, used as any client uses it: `manage.py scrape` (FR-1, FR-4, FR-8)."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -8,10 +9,9 @@ import requests
 
 CONNECT_S: Final = 5.0
 READ_S: Final = 60.0
-WAIT_S: Final = 20
+POLL_S: Final = 0.5
 CHUNK: Final = 64 * 1024
 _UNPROCESSABLE: Final = (400, 422)
-_UNAUTHORIZED: Final = 401
 
 
 class ApiError(Exception):
@@ -40,8 +40,9 @@ class ApiClient:
         return self._call("GET", f"/jobs/{job_id}")
 
     def wait(self, job_id: str) -> dict[str, Any]:
-        """The job as soon as it is final, or as it is after `WAIT_S`."""
-        return self._call("GET", f"/jobs/{job_id}", headers={"Prefer": f"wait={WAIT_S}"})
+        """The job as it is after `POLL_S`: what one who waits for it calls again and again."""
+        time.sleep(POLL_S)
+        return self.job(job_id)
 
     def result(self, job_id: str) -> dict[str, Any]:
         """Where the result is: a signed link, size, type and hash."""

@@ -27,7 +27,6 @@ IDLE_S: Final = 10.0
 class _Note:
     ok: bool
     detail: str
-    needed: bool
 
 
 class Health:
@@ -53,15 +52,10 @@ class Health:
         with self._lock:
             self._stale_at[loop] = time.monotonic() + stale_after_s
 
-    def forget(self, loop: str) -> None:
-        """A loop has ended as it should; nobody waits for its beat."""
+    def ready(self, name: str, ok: bool, detail: str = "") -> None:
+        """What a part of the process is like now; one that is not ok makes it unready."""
         with self._lock:
-            self._stale_at.pop(loop, None)
-
-    def ready(self, name: str, ok: bool, detail: str = "", *, needed: bool = True) -> None:
-        """What a surrounding part is like now. One that is not `needed` is named but makes nobody unready."""
-        with self._lock:
-            self._notes[name] = _Note(ok, detail, needed)
+            self._notes[name] = _Note(ok, detail)
 
     def draining(self) -> None:
         """The process takes no new work: it is unready from here on, and healthy until it ends."""
@@ -85,11 +79,11 @@ class Health:
         with self._lock:
             parts = {**self._notes, **asked}
             is_draining = self._is_draining
-        is_ready = not is_draining and all(part.ok for part in parts.values() if part.needed)
+        is_ready = not is_draining and all(part.ok for part in parts.values())
         return is_ready, {
             "ready": is_ready,
             "draining": is_draining,
-            "parts": {name: {"ok": p.ok, "detail": p.detail, "needed": p.needed} for name, p in parts.items()},
+            "parts": {name: {"ok": p.ok, "detail": p.detail} for name, p in parts.items()},
         }
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
@@ -163,6 +157,6 @@ def _handler_of(health: Health) -> type[_Handler]:
 
 def _ask(check: Check) -> _Note:
     try:
-        return _Note(bool(check()), "", needed=True)
+        return _Note(bool(check()), "")
     except Exception as error:  # noqa: BLE001 - whatever a check raises, the part is not ready
-        return _Note(False, type(error).__name__, needed=True)
+        return _Note(False, type(error).__name__)

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from scrapejobs.domain.webhook import new_secret
 from scrapejobs.store.models import ApiKey, Tenant
 
 SCOPES: Final[tuple[str, ...]] = ("read", "submit")
@@ -135,8 +136,8 @@ def keys_of(tenant_name: str | None) -> QuerySet[ApiKey]:
 
 
 def new_webhook_secret() -> str:
-    """A secret of Standard Webhooks: `whsec_` and 32 random bytes in base64."""
-    return "whsec_" + base64.b64encode(secrets.token_bytes(_WEBHOOK_BYTES)).decode()
+    """A secret of Standard Webhooks."""
+    return new_secret(secrets.token_bytes(_WEBHOOK_BYTES))
 
 
 def _base32(n_bytes: int) -> str:

@@ -17,7 +17,6 @@ from scrapejobs.telemetry import events
 MOST_AT_ONCE: Final = 200
 
 ReportVerb = Callable[[Sequence[Ended]], Verb[dict[int, dict[str, Any]]]]
-Answer = "asyncio.Future[dict[str, Any] | None]"
 
 
 class Reporter:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapejobs.domain.picking import PRIORITIES, WEIGHTS, HostLimits, Picker, TenantShare
+from scrapejobs.domain.job import PRIORITIES
+from scrapejobs.domain.picking import WEIGHTS, HostLimits, Picker, TenantShare
 
 HIGH, NORMAL, LOW = range(3)
 UNLIMITED, EVEN = HostLimits(), TenantShare()
