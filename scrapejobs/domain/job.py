@@ -29,6 +29,11 @@ class Status(StrEnum):
 FINAL: Final = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELLED})
 
 
+def status_of(final_state: str | None, *, is_leased: bool) -> Status:
+    """What the API shows of a job: its final state, else whether it runs or waits."""
+    return Status(final_state) if final_state else Status.RUNNING if is_leased else Status.QUEUED
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One arrow: the verb of `store.transitions` that moves a job, from where, to where, and when."""
@@ -49,9 +54,7 @@ TRANSITIONS: Final = (
     Transition(Status.QUEUED, "expire", Status.FAILED, "its deadline passed before it could start"),
     Transition(Status.RUNNING, "renew", Status.RUNNING, "the worker is alive"),
     Transition(Status.RUNNING, "report", Status.SUCCEEDED, "the object can be read"),
-    Transition(
-        Status.RUNNING, "report", Status.FAILED, "permanent, or attempts, deadline or lost workers used up"
-    ),
+    Transition(Status.RUNNING, "report", Status.FAILED, "permanent, or attempts, deadline or lost workers used up"),
     Transition(Status.RUNNING, "report", Status.QUEUED, "retry after backoff, lease lost, or handed back"),
     Transition(Status.RUNNING, "cancel", Status.CANCELLED),
     Transition(Status.FAILED, "requeue", Status.QUEUED, "a person sends a dead letter back"),

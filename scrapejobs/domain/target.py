@@ -7,7 +7,7 @@ RFC 3986: no userinfo, no backslash, no white space, no percent-encoding or lega
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlencode
@@ -114,6 +114,14 @@ def with_query(url: str, query: Mapping[str, str]) -> str:
     base = url.partition("#")[0]
     separator = "&" if "?" in base else "?"
     return f"{base}{separator}{urlencode(query, quote_via=quote, safe='')}"
+
+
+def names_over(host: str) -> Iterator[str]:
+    """The names under which rows may speak of a host, narrowest first: itself, then `*.` and each of its parents."""
+    yield host
+    labels = host.split(".")
+    for i in range(1, len(labels)):
+        yield "*." + ".".join(labels[i:])
 
 
 def masked(url: str) -> str:

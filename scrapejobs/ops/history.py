@@ -3,7 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
-from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.domain.job import PRIORITIES, status_of
 from scrapejobs.domain.masking import masked_params
 from scrapejobs.domain.target import masked
 from scrapejobs.store.models import Attempt, Delayed, Job, Lease, Queued, Ready
@@ -25,7 +25,7 @@ def history_of(job_id: UUID) -> dict[str, Any] | None:
         "tenant": job.tenant.name,
         "url": masked(job.url),
         "host": job.host,
-        "status": status_of(job, is_leased=Lease.objects.filter(job_id=job_id).exists()),
+        "status": status_of(job.final_state, is_leased=Lease.objects.filter(job_id=job_id).exists()),
         "place": place_of(job),
         "priority": PRIORITIES[job.priority],
         "params": masked_params(job.params),
@@ -34,11 +34,6 @@ def history_of(job_id: UUID) -> dict[str, Any] | None:
         **{name: getattr(job, name) for name in (*_SHOWN, *_SHOWN_LATER)},
         "attempts_made": list(attempts),
     }
-
-
-def status_of(job: Job, *, is_leased: bool) -> Status:
-    """What the API shows: the final state, else whether it runs or waits (ADR-0012)."""
-    return Status(job.final_state) if job.final_state else Status.RUNNING if is_leased else Status.QUEUED
 
 
 def place_of(job: Job) -> str | None:

@@ -26,11 +26,12 @@ from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
 from scrapejobs.scheduler.dispatcher import Dispatcher
 from scrapejobs.scheduler.retention import Retention
-from scrapejobs.scheduler.sweeper import Promoter, ReportVerb, Sweeper
+from scrapejobs.scheduler.sweeper import Promoter, Sweeper
 from scrapejobs.scheduler.term import Pace
 from scrapejobs.store import transitions
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link
+from scrapejobs.store.reports import ReportVerb
 from scrapejobs.telemetry import events
 from scrapejobs.worker.claimer import Claimer
 from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper

@@ -1,26 +1,24 @@
 """From rows to shapes: a job's status, times and reasons are worked out from where it is (ADR-0012)."""
 
 from datetime import UTC, datetime, time, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
+from scrapejobs.domain import job
 from scrapejobs.domain.ids import day_of
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.domain.masking import masked_params
 from scrapejobs.gateway.shapes import links_of
 from scrapejobs.query.shapes import Attempt, Job, LastError, Redirect, ResultSummary, WaitingFor
 from scrapejobs.store.jobs import Hindrances
-
-Row = dict[str, Any]
+from scrapejobs.store.run import Row
 
 _EMPTY_EXCHANGE: Final[Row] = {}
 
 
 def status_of(row: Row) -> Status:
     """The status of a row of `job/view.sql`."""
-    if row["final_state"]:
-        return Status(row["final_state"])
-    return Status.RUNNING if row["is_leased"] else Status.QUEUED
+    return job.status_of(row["final_state"], is_leased=row["is_leased"])
 
 
 def job_of(row: Row, *, waiting_for: WaitingFor | None, retention_days: int) -> Job:

@@ -15,9 +15,7 @@ from scrapejobs.query.rendering import attempt_of, is_in_queue, job_of, waiting_
 from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery
 from scrapejobs.store import jobs
 from scrapejobs.store.jobs import JobFilter
-from scrapejobs.store.run import run
-
-Row = dict[str, Any]
+from scrapejobs.store.run import Row, run
 
 HEARTBEATS_MISSED: Final = 3
 """A worker silent for so many heartbeats is not there."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from scrapejobs.domain.picking import HostLimits, TenantShare
-
-Row = dict[str, Any]
+from scrapejobs.domain.target import names_over
+from scrapejobs.store.run import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Limits:
     def of(self, host: str) -> HostLimits:
         """The limits of a host: each field from the narrowest row that gives it, in the end from the settings."""
         rate, burst, concurrency = self.default.rate, self.default.burst, self.default.concurrency
-        for name in reversed(list(_wider(host))):
+        for name in reversed(list(names_over(host))):
             row = self.rows.get(name)
             if row:
                 rate = row[0] if row[0] is not None else rate
@@ -48,15 +48,7 @@ class Limits:
 
     def pause_of(self, host: str) -> float:
         """Until when a host is paused, by its own row or a wider one; 0 when it is not."""
-        return max((self.paused_until.get(name, 0.0) for name in _wider(host)), default=0.0)
+        return max((self.paused_until.get(name, 0.0) for name in names_over(host)), default=0.0)
 
     def share(self, tenant: int) -> TenantShare:
         return self.shares.get(tenant) or TenantShare()
-
-
-def _wider(host: str) -> Iterable[str]:
-    """The names of rows that speak of a host, narrowest first: itself, then `*.` and each of its parents."""
-    yield host
-    parts = host.split(".")
-    for i in range(1, len(parts)):
-        yield "*." + ".".join(parts[i:])

@@ -1,19 +1,15 @@
 """Brings back what fell out: expired leases (P9), retries whose time has come, jobs past their deadline."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.outcome import Lost
 from scrapejobs.store import transitions, upkeep
 from scrapejobs.store.link import Link
-from scrapejobs.store.reports import Ended, ended
-from scrapejobs.store.run import Verb
+from scrapejobs.store.reports import ReportVerb, ended
 from scrapejobs.telemetry import events
 
 BATCH: Final = 500
-
-ReportVerb = Callable[[Sequence[Ended]], Verb[dict[int, dict[str, Any]]]]
 
 
 class Sweeper:

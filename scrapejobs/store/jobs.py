@@ -10,6 +10,7 @@ import msgspec
 
 from scrapejobs.domain.ids import first_at
 from scrapejobs.domain.job import Status
+from scrapejobs.domain.target import names_over
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
 CLOCK_SLACK: Final = timedelta(hours=1)
@@ -79,7 +80,7 @@ class Hindrances:
 
     def pause_of(self, host: str) -> tuple[bool, datetime | None]:
         """Whether a host is paused by any row that speaks of it, and until when (None: no end)."""
-        ends = [self.pauses[name] for name in _host_rows(host) if name in self.pauses]
+        ends = [self.pauses[name] for name in names_over(host) if name in self.pauses]
         known = [end for end in ends if end is not None]
         return bool(ends), max(known) if known and len(known) == len(ends) else None
 
@@ -87,16 +88,10 @@ class Hindrances:
 @verb()
 def hindrances(hosts: Iterable[str], *, alive_s: float) -> Steps[Hindrances]:
     """What hinders jobs of these hosts (S22). A worker silent for `alive_s` seconds is none."""
-    names = sorted({name for host in hosts for name in _host_rows(host)})
+    names = sorted({name for host in hosts for name in names_over(host)})
     pauses = yield Statement("host/pauses", {"names": names})
     (service,) = yield Statement("service/has_worker", {"alive_s": alive_s})
     return Hindrances(service["has_worker"], {row["name"]: row["until"] for row in pauses})
-
-
-def _host_rows(host: str) -> list[str]:
-    """The names of rows that speak of a host: itself, then `*.` and each of its parents."""
-    labels = host.split(".")
-    return [host, *("*." + ".".join(labels[i:]) for i in range(1, len(labels)))]
 
 
 def _id_at(moment: datetime | None, slack: timedelta) -> UUID | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from scrapejobs.domain.outcome import Exchange, Lost, Outcome, Permanent, Released, Stored, Temporary
 from scrapejobs.domain.retry import RetryPolicy, Standing, plan
-from scrapejobs.store.run import Row
+from scrapejobs.store.run import Row, Verb
 
 _NAMES: Final = {
     Stored: "stored",
@@ -33,6 +33,10 @@ class Ended:
     outcome: Outcome
     standing: Standing
     expired_only: bool = False
+
+
+ReportVerb = Callable[[Sequence[Ended]], Verb[dict[int, Row]]]
+"""`transitions.report` with its policy: the one door through which attempts end."""
 
 
 def ended(claimed: Row, outcome: Outcome, *, expired_only: bool = False) -> Ended:

@@ -3,20 +3,18 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.outcome import Temporary
 from scrapejobs.store.link import Link
-from scrapejobs.store.reports import Ended
-from scrapejobs.store.run import Verb
+from scrapejobs.store.reports import Ended, ReportVerb
+from scrapejobs.store.run import Row
 from scrapejobs.telemetry import events
 
 MOST_AT_ONCE: Final = 200
-
-ReportVerb = Callable[[Sequence[Ended]], Verb[dict[int, dict[str, Any]]]]
 
 
 class Reporter:
@@ -33,11 +31,11 @@ class Reporter:
         self._report = report
         self._signal = signal
         self._poll_s = poll_s
-        self._pending: dict[int, tuple[Ended, asyncio.Future[dict[str, Any] | None]]] = {}
+        self._pending: dict[int, tuple[Ended, asyncio.Future[Row | None]]] = {}
 
-    async def tell(self, ended: Ended) -> dict[str, Any] | None:
+    async def tell(self, ended: Ended) -> Row | None:
         """The row of `lease/report.sql` for this attempt, or None when its lease was lost and nothing changed."""
-        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Row | None] = asyncio.get_running_loop().create_future()
         self._pending[ended.seq] = (ended, answer)
         self._signal("report")
         return await answer
@@ -58,7 +56,7 @@ class Reporter:
             await self._bus.wake("delayed")
         return 0.0 if self._pending else self._poll_s
 
-    async def _tell_all(self, attempts: Sequence[Ended]) -> dict[int, dict[str, Any]]:
+    async def _tell_all(self, attempts: Sequence[Ended]) -> dict[int, Row]:
         """Reports attempts in one statement. If one cannot be told at all (a bug, such as a text that Postgres
         refuses), each is told alone, and that one as a failure of ours (case S16).
         """

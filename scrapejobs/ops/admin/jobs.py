@@ -11,13 +11,13 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
-from scrapejobs.domain.job import PRIORITIES, Status
+from scrapejobs.domain.job import PRIORITIES, Status, status_of
 from scrapejobs.domain.masking import masked_params
 from scrapejobs.domain.target import masked
 from scrapejobs.ops import hints
 from scrapejobs.ops.admin.filters import StatusFilter, TenantFilter
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
-from scrapejobs.ops.history import ATTEMPT, place_of, status_of
+from scrapejobs.ops.history import ATTEMPT, place_of
 from scrapejobs.store.models import Attempt, Job, Lease
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import cancel
@@ -63,7 +63,7 @@ class JobView(FewLookups, ReadOnly, ModelAdmin):
 
     @admin.display
     def status(self, job: Any) -> str:
-        return status_of(job, is_leased=job.is_leased)
+        return status_of(job.final_state, is_leased=job.is_leased)
 
     @admin.display(empty_value="-")
     def place(self, job: Job) -> str | None:
