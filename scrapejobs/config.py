@@ -25,8 +25,11 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from scrapejobs.domain.addresses import EgressPolicy
+
 PREFIX = "SCRAPEJOBS_"
 SECRETS_DIR = Path("/run/secrets")
+HEARTBEATS_MISSED = 3
 
 Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode]
 Names = Annotated[tuple[str, ...], NoDecode]
@@ -66,6 +69,7 @@ class Config(BaseSettings):
     slots: Annotated[int, Field(ge=1, le=1000)] = 20
     surface: Literal["all", "intake", "query"] = "all"
     gateway_threads: Annotated[int, Field(ge=1, le=64)] = 4
+    body_timeout_s: PositiveFloat = 10.0
     grace_s: PositiveFloat = 25.0
 
     # Web
@@ -147,6 +151,16 @@ class Config(BaseSettings):
     def renewal_s(self) -> float:
         """How often a worker renews its leases: a third of the lease unless set."""
         return self.renew_s if self.renew_s is not None else self.lease_s / 3
+
+    @property
+    def alive_s(self) -> float:
+        """How long a process may be silent before it counts as gone: three heartbeats."""
+        return self.heartbeat_s * HEARTBEATS_MISSED
+
+    @property
+    def egress_policy(self) -> EgressPolicy:
+        """Which addresses may be dialled."""
+        return EgressPolicy(allow=self.egress_allow, deny=self.egress_deny)
 
 
 def stack_env() -> Path:

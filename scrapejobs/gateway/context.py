@@ -23,7 +23,7 @@ def context() -> Context:
     config: Config = settings.CONFIG
     return Context(
         config=config,
-        policy=EgressPolicy(allow=config.egress_allow, deny=config.egress_deny),
+        policy=config.egress_policy,
         deny_ports=frozenset(config.ports_deny),
         bus=SyncBus(config.redis_url.get_secret_value()),
     )

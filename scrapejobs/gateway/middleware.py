@@ -8,6 +8,7 @@ from typing import Final
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 
+from scrapejobs.gateway.front import REFUSED
 from scrapejobs.gateway.problems import Problem
 
 REQUEST_ID: Final = "X-Request-Id"
@@ -29,6 +30,9 @@ class Envelope:
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
+        refused: Problem | None = request.META.get(REFUSED)
+        if refused is not None:
+            return refused.answer()
         try:
             request.get_host()
         except DisallowedHost:

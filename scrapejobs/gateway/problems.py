@@ -24,6 +24,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "forbidden": (HTTPStatus.FORBIDDEN, "The key has not the scope for this"),
     "not-found": (HTTPStatus.NOT_FOUND, "There is no such thing here"),
     "method-not-allowed": (HTTPStatus.METHOD_NOT_ALLOWED, "The method is not served here"),
+    "request-timeout": (HTTPStatus.REQUEST_TIMEOUT, "The request did not come in time"),
     "result-not-ready": (HTTPStatus.CONFLICT, "The job is not final yet"),
     "no-result": (HTTPStatus.CONFLICT, "The job ended without a result"),
     "already-final": (HTTPStatus.CONFLICT, "The job has already ended"),

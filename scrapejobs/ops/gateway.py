@@ -6,14 +6,16 @@ import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
+from django.conf import settings
 from granian import Granian
 from granian.constants import Interfaces
 
 from scrapejobs.adapters.embedded.parent_death import follow_parent
 from scrapejobs.config import Config
+from scrapejobs.gateway.front import Front
 from scrapejobs.ops.health import Health
 from scrapejobs.telemetry import log, metrics
 
@@ -39,9 +41,8 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             factory=True,
             address=config.bind,
             port=config.port,
-            interface=Interfaces.WSGI,
+            interface=Interfaces.RSGI,
             workers=1,
-            blocking_threads=config.gateway_threads,
             log_dictconfig=log.GRANIAN,
             websockets=False,
             respawn_failed_workers=True,
@@ -54,13 +55,14 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             health.close()
 
 
-def application() -> Callable[..., Any]:
+def application() -> Front:
     """What granian's child serves. It dies with its parent: a killed gateway must not keep the port."""
     follow_parent(signal.SIGKILL)
     log.configure(role="gateway", service=os.environ[NAME])
     from scrapejobs.wsgi import application as wsgi
 
-    return wsgi
+    config = settings.CONFIG
+    return Front(wsgi, threads=config.gateway_threads, body_s=config.body_timeout_s)
 
 
 def postgres_check(config: Config) -> Callable[[], bool]:

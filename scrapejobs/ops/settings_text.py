@@ -25,6 +25,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "slots": "How many jobs a worker runs at once.",
             "surface": "Which part of the API a gateway serves: intake (writes), query (reads), or all with the admin.",
             "gateway_threads": "How many requests a gateway answers at once.",
+            "body_timeout_s": "How long a request's body may take to come; then 408.",
             "grace_s": "How long a process may drain after SIGTERM.",
         },
         "Web": {

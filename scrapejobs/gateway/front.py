@@ -1,0 +1,132 @@
+"""Between granian and Django: bodies are read here, by the event loop, so that a slow client holds no thread.
+
+Granian calls it by its RSGI interface. The WSGI application then runs in a small pool of threads, each with a database
+connection of its own, and meets a whole body or none. What is refused here is refused in the API's own form.
+"""
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol
+from urllib.parse import unquote_to_bytes
+
+from scrapejobs.gateway.problems import Problem
+
+Headers = list[tuple[str, str]]
+Answer = tuple[int, Headers, bytes]
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+
+REFUSED: Final = "scrapejobs.refused"
+"""Where in the environ a `Problem` is, for the middleware to answer with it."""
+
+_NO_PREFIX: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+
+
+class Scope(Protocol):
+    """What granian tells of a request."""
+
+    proto: str
+    http_version: str
+    server: str
+    client: str
+    scheme: str
+    method: str
+    path: str
+    query_string: str
+    headers: Any
+
+
+class Front:
+    """Serves a WSGI application. `body_s` bounds how long a body may take, `max_body_bytes` what any view may want."""
+
+    def __init__(
+        self, wsgi: Wsgi, *, threads: int, body_s: float, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        self._wsgi = wsgi
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._body_s = body_s
+        self._max_body_bytes = max_body_bytes
+
+    async def __rsgi__(self, scope: Scope, protocol: Any) -> None:
+        if scope.proto != "http":
+            protocol.close()
+            return
+        environ = _environ(scope)
+        try:
+            environ["wsgi.input"] = io.BytesIO(await self._body(scope, protocol))
+        except Problem as problem:
+            environ[REFUSED] = problem
+        loop = asyncio.get_running_loop()
+        status, headers, content = await loop.run_in_executor(self._pool, self._call, environ)
+        if REFUSED in environ:  # what is left of the body must not be taken for the next request
+            headers.append(("connection", "close"))
+        if scope.method == "HEAD":
+            protocol.response_empty(status, headers)
+        else:
+            protocol.response_bytes(status, headers, content)
+
+    async def _body(self, scope: Scope, protocol: Any) -> bytes:
+        """The whole body. Raises `Problem` for one that is too large or too slow."""
+        length = scope.headers.get("content-length")
+        if length is None and scope.headers.get("transfer-encoding") is None:
+            return b""
+        if length is not None and (len(length) > len(str(sys.maxsize)) or int(length) > self._max_body_bytes):
+            raise Problem("payload-too-large", f"no more than {self._max_body_bytes} bytes")
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._body_s):
+                async for piece in protocol:
+                    size += len(piece)
+                    if size > self._max_body_bytes:
+                        raise Problem("payload-too-large", f"no more than {self._max_body_bytes} bytes")
+                    pieces.append(piece)
+        except TimeoutError:
+            raise Problem("request-timeout", f"the body did not come within {self._body_s:g} s") from None
+        return b"".join(pieces)
+
+    def _call(self, environ: dict[str, Any]) -> Answer:
+        told: list[Any] = []
+
+        def start_response(status: str, headers: Headers, _exc_info: Any = None) -> Callable[[bytes], None]:
+            told[:] = [int(status[:3]), headers]
+            return lambda _: None
+
+        result = self._wsgi(environ, start_response)
+        try:
+            content = b"".join(result)
+        finally:
+            close = getattr(result, "close", None)
+            if close is not None:
+                close()
+        return told[0], [(name.lower(), value) for name, value in told[1]], content
+
+
+def _environ(scope: Scope) -> dict[str, Any]:
+    """A request as PEP 3333 has it."""
+    host, _, port = scope.server.rpartition(":")
+    environ = {
+        "REQUEST_METHOD": scope.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope.path).decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "SERVER_NAME": host,
+        "SERVER_PORT": port,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "REMOTE_ADDR": scope.client.rpartition(":")[0].strip("[]"),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.scheme,
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name in scope.headers.keys():  # noqa: SIM118 - not a dict
+        key = _NO_PREFIX.get(name) or "HTTP_" + name.upper().replace("-", "_")
+        environ[key] = ",".join(scope.headers.get_all(name))
+    return environ
