@@ -40,6 +40,7 @@ ROUTES: Final = (
             "invalid-idempotency-key",
             "length-required",
             "payload-too-large",
+            "request-timeout",
             "unsupported-media-type",
             "idempotency-key-reused",
         ),
