@@ -91,7 +91,8 @@ def through_the_service(config: Config, url: str, jobs: int) -> tuple[list[float
 async def floors(config: Config, url: str, n: int) -> list[float]:
     """The same work with no queue between: fetch, put, look, and two commits on one connection."""
     from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
-    from scrapejobs.ops.roles import fetch_limits, object_store
+    from scrapejobs.adapters.storage import object_store
+    from scrapejobs.ops.roles import fetch_limits
 
     fetcher, store, took = Fetcher(fetch_limits(config)), object_store(config), []
     conn = await psycopg.AsyncConnection.connect(config.database_url.get_secret_value(), autocommit=True)

@@ -17,6 +17,7 @@ from aiohttp.payload import IOBasePayload
 from yarl import URL
 
 from scrapejobs.adapters.sigv4 import EMPTY_SHA256, Signer, object_path
+from scrapejobs.config import Config
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -175,7 +176,7 @@ class ObjectStore:
 
     def _client(self, endpoint: str) -> "S3Client":
         import boto3
-        from botocore.config import Config
+        from botocore.config import Config as Behaviour
 
         return boto3.client(
             "s3",
@@ -183,7 +184,7 @@ class ObjectStore:
             region_name=self._region,
             aws_access_key_id=self._key,
             aws_secret_access_key=self._secret,
-            config=Config(
+            config=Behaviour(
                 signature_version="s3v4",
                 s3={"addressing_style": "path"},
                 connect_timeout=CONNECT_TIMEOUT_S,
@@ -194,6 +195,18 @@ class ObjectStore:
                 response_checksum_validation="when_required",
             ),
         )
+
+
+def object_store(config: Config) -> ObjectStore:
+    """The object store of the settings."""
+    return ObjectStore(
+        config.s3_endpoint_url,
+        bucket=config.s3_bucket,
+        region=config.s3_region,
+        key=config.s3_access_key_id.get_secret_value(),
+        secret=config.s3_secret_access_key.get_secret_value(),
+        public_endpoint=config.s3_public_endpoint_url,
+    )
 
 
 def _check(answer: aiohttp.ClientResponse) -> None:

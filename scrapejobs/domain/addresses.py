@@ -38,7 +38,8 @@ _TABLE: tuple[tuple[Verdict, tuple[str, ...]], ...] = (
             "100.100.100.200/32",  # Alibaba
             "168.63.129.16/32",  # Azure wire server
             "192.0.0.192/32",  # Oracle, old
-            "fd00:ec2::/32",  # AWS over IPv6
+            "fd00:ec2::254/128",  # AWS over IPv6
+            "fd00:ec2::/32",  # and what else it has there
             "fd20:ce::254/128",  # Google over IPv6
         ),
     ),
@@ -97,6 +98,9 @@ _TABLE: tuple[tuple[Verdict, tuple[str, ...]], ...] = (
 _NETWORKS: tuple[tuple[Network, Verdict], ...] = tuple(
     (ip_network(text), verdict) for verdict, texts in _TABLE for text in texts
 )
+METADATA: tuple[Address, ...] = tuple(network[0] for network, verdict in _NETWORKS if verdict is Verdict.DENY_METADATA)
+"""An address of every cloud's metadata service."""
+
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _ISATAP_MARKS = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")  # RFC 5214: then four bytes of IPv4
 

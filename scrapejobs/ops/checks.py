@@ -10,15 +10,10 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
 from scrapejobs.config import Config
-from scrapejobs.domain.addresses import EgressPolicy, Verdict
+from scrapejobs.domain.addresses import METADATA, Verdict
 
 TAG: Final = "scrapejobs"
 KEY_CHARS: Final = 32
-
-_METADATA: Final = tuple(
-    ipaddress.ip_address(text)
-    for text in ("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254")
-)
 
 
 @register(TAG, deploy=True)
@@ -36,8 +31,7 @@ def faults(config: Config) -> Iterator[CheckMessage]:
             hint='Make one: python -c "import secrets; print(secrets.token_urlsafe(48))"',
             id="scrapejobs.E001",
         )
-    policy = EgressPolicy(allow=config.egress_allow, deny=config.egress_deny)
-    if any(policy.verdict(address) is Verdict.ALLOW for address in _METADATA):
+    if any(config.egress_policy.verdict(address) is Verdict.ALLOW for address in METADATA):
         yield Error(
             "SCRAPEJOBS_EGRESS_ALLOW reaches the cloud's metadata service: jobs could read its credentials",
             hint="Name the few networks that you mean, or add the address to SCRAPEJOBS_EGRESS_DENY.",

@@ -86,15 +86,9 @@ def _jobs(url: str | None, around: contextlib.ExitStack) -> Iterator[Job]:
 
 
 def _clients(stack: Stack, *, tenants: Sequence[str]) -> dict[str, ApiClient]:
-    """A client for each tenant, with a key from the commands that an operator would use."""
-
-    def key_of(tenant: str) -> str:
-        with contextlib.suppress(DemoError):  # it is there from an earlier demo on this stack
-            stack.command("tenants", "add", tenant)
-        return stack.command("create_key", "--tenant", tenant)
-
+    """A client for each tenant, with a key from the command that an operator would use."""
     with ThreadPoolExecutor() as pool:
-        keys = pool.map(key_of, tenants)
+        keys = pool.map(lambda tenant: stack.command("create_key", "--tenant", tenant), tenants)
         return {tenant: ApiClient(stack.api_url, key=key) for tenant, key in zip(tenants, keys, strict=True)}
 
 

@@ -4,10 +4,9 @@ import asyncio
 import hashlib
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Final
 
 import redis
@@ -17,12 +16,12 @@ from django.db.migrations.executor import MigrationExecutor
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.adapters.storage import StorageUnavailable, object_store
 from scrapejobs.config import Config
 from scrapejobs.ops.checks import faults
 from scrapejobs.ops.liveness import state_of
 from scrapejobs.ops.settings_page import shown
-from scrapejobs.store import clock, partitions, services
+from scrapejobs.store import clock, dispatch, partitions, services
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.run import run
 
@@ -104,7 +103,7 @@ def _partitions() -> Finding:
 
 def _roles(config: Config) -> Iterator[Finding]:
     rows = run(services.standing())
-    states = [(row["role"], state_of(row, heartbeat_s=config.heartbeat_s)) for row in rows]
+    states = [(row["role"], state_of(row, alive_s=config.alive_s)) for row in rows]
     for role in LOOPS:
         n_live = states.count((role, "live"))
         advice = "" if n_live else f"start one: `manage.py run_role {role}`, or all by `make up`"
@@ -115,10 +114,8 @@ def _roles(config: Config) -> Iterator[Finding]:
 
 
 def _dispatcher() -> Finding:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT holder FROM dispatcher WHERE expires_at > clock_timestamp()")
-        row = cursor.fetchone()
-    return Finding("dispatcher", row[0] if row else "nobody dispatches", "" if row else "start a scheduler")
+    holder = run(dispatch.holder())
+    return Finding("dispatcher", holder or "nobody dispatches", "" if holder else "start a scheduler")
 
 
 def _valkey(config: Config) -> Finding:
@@ -135,18 +132,9 @@ def _valkey(config: Config) -> Finding:
 
 def _object_store(config: Config) -> Finding:
     """Puts, reads by a signed link, and deletes, as the product does."""
-    make = partial(
-        ObjectStore,
-        config.s3_endpoint_url,
-        bucket=config.s3_bucket,
-        region=config.s3_region,
-        key=config.s3_access_key_id.get_secret_value(),
-        secret=config.s3_secret_access_key.get_secret_value(),
-        public_endpoint=config.s3_public_endpoint_url,
-    )
     where = f"bucket {config.s3_bucket} at {_url(config, 's3_endpoint_url')}"
     try:
-        asyncio.run(_round_trip(make))
+        asyncio.run(_round_trip(config))
     except (StorageUnavailable, requests.RequestException, TimeoutError) as error:
         return Finding(
             "object store", f"{where}: {error}", "check the S3_* settings, that the bucket exists, the key's rights"
@@ -154,9 +142,9 @@ def _object_store(config: Config) -> Finding:
     return Finding("object store", f"{where}: put, signed get and delete work")
 
 
-async def _round_trip(make: Callable[[], ObjectStore]) -> None:
+async def _round_trip(config: Config) -> None:
     """Raises when a byte does not come back through a signed link."""
-    store, key, body = make(), f"doctor/{new_id()}", datetime.now(UTC).isoformat().encode()
+    store, key, body = object_store(config), f"doctor/{new_id()}", datetime.now(UTC).isoformat().encode()
     sha256 = hashlib.sha256(body).hexdigest()
     try:
         async with asyncio.timeout(2 * PATIENCE_S):

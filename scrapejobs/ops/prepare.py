@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import django
 
+from scrapejobs.adapters.storage import object_store
 from scrapejobs.config import load_or_exit
 from scrapejobs.ops.local_stack import Access
 
@@ -21,8 +22,6 @@ def main() -> None:
     known = Access(**json.load(sys.stdin))
     django.setup()
     from django.core.management import call_command
-
-    from scrapejobs.ops.roles import object_store
 
     call_command("migrate", verbosity=0, interactive=False, stdout=sys.stderr)
     object_store(load_or_exit()).ensure_bucket()

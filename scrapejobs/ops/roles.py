@@ -11,15 +11,13 @@ import psycopg
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.adapters.fetcher import Fetcher, FetchLimits
-from scrapejobs.adapters.storage import ObjectStore
+from scrapejobs.adapters.storage import object_store
 from scrapejobs.adapters.webhook_client import WebhookClient
 from scrapejobs.config import Config
-from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
-from scrapejobs.ops.liveness import MISSED
 from scrapejobs.ops.runner import Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
@@ -115,7 +113,7 @@ def scheduler(around: Surroundings) -> Crew:
     pace = Pace(
         lease_s=config.dispatch_lease_s,
         ready_ttl_s=config.ready_ttl_s,
-        alive_s=config.heartbeat_s * MISSED,
+        alive_s=config.alive_s,
         poll_s=config.poll_s,
     )
     dispatcher = Dispatcher(
@@ -180,7 +178,7 @@ def courier(around: Surroundings) -> Crew:
     """Delivers finish events to callback URLs."""
     config = around.config
     client = WebhookClient(
-        egress_policy(config),
+        config.egress_policy,
         deny_ports=frozenset(config.ports_deny),
         dns_timeout_s=config.dns_timeout_s,
         timeout_s=config.callback_timeout_s,
@@ -217,13 +215,9 @@ def report_verb(config: Config) -> ReportVerb:
     return partial(transitions.report, policy=policy, random=random.random)
 
 
-def egress_policy(config: Config) -> EgressPolicy:
-    return EgressPolicy(allow=config.egress_allow, deny=config.egress_deny)
-
-
 def fetch_limits(config: Config) -> FetchLimits:
     return FetchLimits(
-        policy=egress_policy(config),
+        policy=config.egress_policy,
         deny_ports=frozenset(config.ports_deny),
         dns_timeout_s=config.dns_timeout_s,
         connect_timeout_s=config.connect_timeout_s,
@@ -234,17 +228,6 @@ def fetch_limits(config: Config) -> FetchLimits:
         min_rate_bytes_s=config.min_rate_bytes_s,
         min_rate_after_s=config.min_rate_after_s,
         user_agent=config.user_agent,
-    )
-
-
-def object_store(config: Config) -> ObjectStore:
-    return ObjectStore(
-        endpoint=config.s3_endpoint_url,
-        public_endpoint=config.s3_public_endpoint_url or config.s3_endpoint_url,
-        bucket=config.s3_bucket,
-        region=config.s3_region,
-        key=config.s3_access_key_id.get_secret_value(),
-        secret=config.s3_secret_access_key.get_secret_value(),
     )
 
 

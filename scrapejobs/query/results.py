@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable, object_store
 from scrapejobs.config import Config
 from scrapejobs.domain.job import Status
 from scrapejobs.gateway.context import context
@@ -47,7 +47,7 @@ def _is_there(key: str, config: Config) -> bool:
     """One look with a connection of its own, since this thread has no event loop that could keep one."""
 
     async def look() -> Any:
-        store = _store(config)
+        store = object_store(config)
         try:
             async with asyncio.timeout(LOOK_S):
                 return await store.head(key)
@@ -63,15 +63,4 @@ def _is_there(key: str, config: Config) -> bool:
 
 @cache
 def _signer() -> ObjectStore:
-    return _store(context().config)
-
-
-def _store(config: Config) -> ObjectStore:
-    return ObjectStore(
-        config.s3_endpoint_url,
-        bucket=config.s3_bucket,
-        region=config.s3_region,
-        key=config.s3_access_key_id.get_secret_value(),
-        secret=config.s3_secret_access_key.get_secret_value(),
-        public_endpoint=config.s3_public_endpoint_url,
-    )
+    return object_store(context().config)

@@ -1,7 +1,7 @@
 """What reads find, for one tenant."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,9 +16,6 @@ from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery
 from scrapejobs.store import jobs
 from scrapejobs.store.jobs import JobFilter
 from scrapejobs.store.run import Row, run
-
-HEARTBEATS_MISSED: Final = 3
-"""A worker silent for so many heartbeats is not there."""
 
 
 def row_of(job_id: UUID, *, tenant_id: int) -> Row:
@@ -60,8 +57,7 @@ def read_attempts(job_id: UUID, *, tenant_id: int) -> AttemptList:
 def _rendered(rows: Sequence[Row], config: Config) -> list[Job]:
     """Rows as jobs. What hinders those in the queue is looked up once for all."""
     hosts = {row["host"] for row in rows if is_in_queue(row)}
-    alive_s = config.heartbeat_s * HEARTBEATS_MISSED
-    found = run(jobs.hindrances(hosts, alive_s=alive_s)) if hosts else None
+    found = run(jobs.hindrances(hosts, alive_s=config.alive_s)) if hosts else None
     return [job_of(row, waiting_for=waiting_of(row, found), retention_days=config.retention_days) for row in rows]
 
 

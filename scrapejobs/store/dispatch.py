@@ -1,4 +1,4 @@
-"""What the dispatcher asks of the database. Every write checks its epoch (ADR-0006)."""
+"""What the dispatcher asks of the database. Whatever moves an entry checks the epoch (ADR-0006)."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +25,13 @@ def take(*, holder: str, lease_s: float) -> Steps[int | None]:
 def hold(*, epoch: int, lease_s: float) -> Steps[bool]:
     """Renews the dispatch lease; False when this epoch is over."""
     return bool((yield Statement("dispatcher/renew", {"epoch": epoch, "lease_s": lease_s})))
+
+
+@verb()
+def holder() -> Steps[str | None]:
+    """The name of the scheduler that dispatches; None while nobody does."""
+    rows = yield Statement("dispatcher/holder", {})
+    return rows[0]["holder"] if rows else None
 
 
 @verb()

@@ -11,7 +11,9 @@ import pytest
 from django.db import connection
 
 from scrapejobs.domain.outcome import Exchange, Hop, failure
+from scrapejobs.store import hosts
 from scrapejobs.store.ids import new_id
+from scrapejobs.store.run import run
 from tests.integration.world import (
     SHA256,
     Client,
@@ -151,7 +153,7 @@ def test_a_queued_job_tells_what_holds_it(a: Client) -> None:
         new_id(),
     )
     assert read(a, job_id)["waiting_for"] is None
-    execute("INSERT INTO host (name, paused_until) VALUES ('*.example.com', 'infinity')")
+    run(hosts.pause("*.example.com", for_s=None))
     assert read(a, job_id)["waiting_for"] == {
         "reason": "host_paused",
         "until": None,

@@ -35,4 +35,4 @@ class ServiceAdmin(ReadOnly, ModelAdmin):
     def state(self, service: Any) -> str:
         unseen_s = (service.now - service.seen_at).total_seconds()
         row = {"unseen_s": unseen_s, "draining": service.draining}
-        return state_of(row, heartbeat_s=settings.CONFIG.heartbeat_s)
+        return state_of(row, alive_s=settings.CONFIG.alive_s)

@@ -14,7 +14,6 @@ from prometheus_client import REGISTRY
 from scrapejobs.ops import gateway
 from scrapejobs.ops.collector import RowGauges
 from scrapejobs.ops.health import Health
-from scrapejobs.ops.liveness import MISSED
 from scrapejobs.ops.roles import ROLES, run_loops
 from scrapejobs.telemetry import log
 
@@ -75,7 +74,7 @@ class Command(BaseCommand):
     def _run_loops(self, role: str, config: Any, *, name: str, slots: int, metrics_port: int) -> None:
         if role == "scheduler":
             url = config.database_url.get_secret_value()
-            REGISTRY.register(RowGauges(url, alive_s=config.heartbeat_s * MISSED))
+            REGISTRY.register(RowGauges(url, alive_s=config.alive_s))
         health = Health()
         health.serve(config.bind, metrics_port)
         asyncio.run(run_loops(role, config, name=name, slots=slots, health=health))

@@ -24,9 +24,9 @@ class Command(BaseCommand):
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        heartbeat_s = load().heartbeat_s
+        alive_s = load().alive_s
         rows = [
-            {**row, "state": state_of(row, heartbeat_s=heartbeat_s)}
+            {**row, "state": state_of(row, alive_s=alive_s)}
             for row in run(standing())
             if options["all"] or row["role"] == "worker"
         ]

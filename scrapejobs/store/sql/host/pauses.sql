@@ -1,4 +1,4 @@
--- Which of these rows pause their hosts now; `until` is NULL for one that has no end.
+-- Which of these rows pause their hosts now; `until` is NULL for one that has no end (`host/pause.sql`).
 -- FR-4, case S22.
-SELECT name, CASE WHEN paused_until < 'infinity' THEN paused_until END AS until
+SELECT name, nullif(paused_until, '9999-01-01Z') AS until
 FROM host WHERE name = ANY (%(names)s::text[]) AND paused_until > clock_timestamp()
