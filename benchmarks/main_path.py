@@ -63,7 +63,7 @@ def row(what: str, seconds: list[float]) -> None:
 
 def through_the_service(config: Config, url: str, jobs: int) -> tuple[list[float], list[float], list[float]]:
     """Hands jobs in one after another, each on an idle system."""
-    from scrapejobs.ops.local_stack import recall_access
+    from scrapejobs.ops.local.data_dir import recall_access
 
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {recall_access(stack_env().parent).api_key}"

@@ -12,7 +12,7 @@ import psycopg
 import requests
 
 from scrapejobs.adapters.embedded import Servers, free_port
-from scrapejobs.ops.supervisor import is_ready
+from scrapejobs.ops.local.supervisor import is_ready
 from tests.e2e.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from scrapejobs.adapters.embedded import free_port
-from scrapejobs.ops.demo_target import DemoTarget
+from scrapejobs.ops.local.demo_target import DemoTarget
 from tests import servers
 
 STOP_S = 30.0

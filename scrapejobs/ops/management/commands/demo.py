@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 
-from scrapejobs.ops.demo import demo
+from scrapejobs.ops.local.demo import demo
 
 PIPE_WIDTH = 180
 

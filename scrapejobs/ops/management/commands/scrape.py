@@ -12,7 +12,7 @@ from scrapejobs.config import load, stack_env
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.ops.api_client import ApiClient, ApiError
 from scrapejobs.ops.console import INTERRUPTED, WRONG_USE, cell, plain_errors, print_json
-from scrapejobs.ops.local_stack import ACCESS, recall_access
+from scrapejobs.ops.local.data_dir import ACCESS, recall_access
 
 Job = dict[str, Any]
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from scrapejobs.ops.up import up
+from scrapejobs.ops.local.up import up
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scrapejobs.ops.readable import Log
+from scrapejobs.ops.local.readable import Log
 
 LINE = json.dumps(
     {"time": "2026-11-30T23:59:58.123Z", "level": "info", "event": "job_claimed", "role": "worker", "n": 3}

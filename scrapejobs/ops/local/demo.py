@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from scrapejobs.ops.api_client import ApiClient, ApiError
-from scrapejobs.ops.demo_stack import DemoError, Stack, own_stack, running_stack
-from scrapejobs.ops.demo_target import DemoTarget
+from scrapejobs.ops.local.demo_stack import DemoError, Stack, own_stack, running_stack
+from scrapejobs.ops.local.demo_target import DemoTarget
 
 FINAL = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
 DEADLINE_S = 60.0

@@ -15,8 +15,8 @@ from dotenv import dotenv_values
 
 from scrapejobs.adapters.embedded import die_with_parent, free_port
 from scrapejobs.config import PREFIX, stack_env
-from scrapejobs.ops.supervisor import is_ready
-from scrapejobs.ops.up import EXTERNAL, ROOT
+from scrapejobs.ops.local.supervisor import is_ready
+from scrapejobs.ops.local.up import EXTERNAL, ROOT
 
 LOOPBACK = "127.0.0.0/8"
 EGRESS = f"{PREFIX}EGRESS_ALLOW"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
-from scrapejobs.ops.local_stack import Access, keep_access, recall_access, write_stack_env
+from scrapejobs.ops.local.data_dir import Access, keep_access, recall_access, write_stack_env
 
 VALUES = [
     "plain",

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from scrapejobs.adapters.embedded import EmbeddedError, Servers, free_port, hold, is_free, start_servers
 from scrapejobs.config import PREFIX, Config, environment_name, load_or_exit, stack_env
-from scrapejobs.ops.local_stack import Access, keep_access, recall_access, write_stack_env
-from scrapejobs.ops.prepare import ADMINISTRATOR, TENANT
-from scrapejobs.ops.readable import Log
-from scrapejobs.ops.supervisor import RoleProcess, Supervisor
+from scrapejobs.ops.local.data_dir import Access, keep_access, recall_access, write_stack_env
+from scrapejobs.ops.local.prepare import ADMINISTRATOR, TENANT
+from scrapejobs.ops.local.readable import Log
+from scrapejobs.ops.local.supervisor import RoleProcess, Supervisor
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 EXTERNAL = {"postgres": "DATABASE_URL", "valkey": "REDIS_URL", "s3": "S3_ENDPOINT_URL"}
 ROLES = ("gateway", "publisher", "scheduler", "courier")
 GRACE_S = 28.0
@@ -85,7 +85,7 @@ def _own_settings() -> Mapping[str, str]:
 def _prepare(access: Access) -> Access:
     """Tables, bucket, administrator and API key, made by a process that has Django's settings."""
     done = subprocess.run(
-        [sys.executable, "-m", "scrapejobs.ops.prepare"],
+        [sys.executable, "-m", "scrapejobs.ops.local.prepare"],
         cwd=ROOT,
         input=json.dumps(asdict(access)),
         stdout=subprocess.PIPE,

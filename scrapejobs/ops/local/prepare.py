@@ -1,7 +1,7 @@
 """Makes the servers of a local stack ready for the roles: tables, bucket, an administrator, an API key.
 
-A process of its own, because it needs Django's settings, which need the servers: `python -m scrapejobs.ops.prepare`
-reads the `Access` known so far as JSON on stdin and prints it, completed, on stdout.
+A process of its own, because it needs Django's settings, which need the servers. `python -m
+scrapejobs.ops.local.prepare` reads the `Access` known so far as JSON on stdin and prints it, completed, on stdout.
 """
 
 import json
@@ -12,7 +12,7 @@ import django
 
 from scrapejobs.adapters.storage import object_store
 from scrapejobs.config import load_or_exit
-from scrapejobs.ops.local_stack import Access
+from scrapejobs.ops.local.data_dir import Access
 
 TENANT = "default"
 ADMINISTRATOR = "admin"
