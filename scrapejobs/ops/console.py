@@ -23,6 +23,8 @@ WRONG_USE: Final = 2
 
 _NOTHING: Final = "-"
 _FAR_OFF: Final = 9999
+_MOST: Final = 2**31 - 1
+"""What a column of whole numbers holds; and more seconds than any date takes would be no pause but an error."""
 
 
 _Handle = Callable[..., None]
@@ -67,7 +69,7 @@ def or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def number(*, above: float | None = None, least: float | None = None) -> Callable[[str], float]:
-    """An argument that is a finite number in a range."""
+    """An argument that is a number in a range, and not beyond what a column holds."""
     return _in_range(float, "number", above, least)
 
 
@@ -141,11 +143,11 @@ def _in_range(kind: Callable[[str], Any], word: str, above: float | None, least:
         except ValueError:
             value = float("nan")
         if (
-            not abs(value) < float("inf")
+            not value <= _MOST
             or (above is not None and value <= above)
             or (least is not None and value < least)
         ):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a {word}{bound}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {word}{bound}, and at most {_MOST}")
         return value
 
     return read

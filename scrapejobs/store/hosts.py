@@ -13,6 +13,7 @@ from scrapejobs.store.models import Host
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
 LIMITS: Final[tuple[str, ...]] = ("rate", "burst", "concurrency")
+COLUMNS: Final[tuple[str, ...]] = ("name", *LIMITS, "paused_until", "pause_reason")
 
 _ANY_ADDRESS: Final = EgressPolicy(allow=(ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0")))
 _WILDCARD: Final = "*."
@@ -50,13 +51,13 @@ def set_limits(name: str, changes: dict[str, Any]) -> Host:
 def listing() -> list[Row]:
     """Every host that has limits or a pause, by name; a pause that is over is not told."""
     is_paused = Q(paused_until__gt=Now())
-    rows = Host.objects.values(
+    rows = Host.objects.values_list(
         "name",
         *LIMITS,
-        until=Case(When(is_paused, then="paused_until")),
-        reason=Case(When(is_paused, then="pause_reason")),
+        Case(When(is_paused, then="paused_until")),
+        Case(When(is_paused, then="pause_reason")),
     )
-    return [{**row, "paused_until": row.pop("until"), "pause_reason": row.pop("reason")} for row in rows]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
 @verb()

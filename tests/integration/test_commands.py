@@ -166,6 +166,35 @@ def test_a_pause_keeps_the_limits_and_resume_ends_it():
 
 
 @pytest.mark.req("FR-11")
+def test_hosts_are_listed_as_a_table_with_a_line_for_each():
+    said("hosts", "set", "a.example", "--rate", "2")
+    said("hosts", "pause", "b.example")
+    assert [line.split() for line in said("hosts", "list").splitlines()] == [
+        ["HOST", "RATE", "BURST", "CONCURRENCY", "PAUSED", "UNTIL", "REASON"],
+        ["a.example", "2", "-", "-", "-", "-"],
+        ["b.example", "-", "-", "-", "until", "resumed", "operator"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("hosts", "pause", "a.example", "--for"),
+        ("hosts", "set", "a.example", "--rate"),
+        ("hosts", "set", "a.example", "--burst"),
+        ("hosts", "set", "a.example", "--concurrency"),
+        ("tenants", "set", "acme", "--weight"),
+        ("tenants", "set", "acme", "--max-queued"),
+        ("dead_letters", "list", "--limit"),
+    ],
+)
+@pytest.mark.parametrize("beyond", ["2147483648", "10000000000000000000000"])
+def test_a_number_beyond_what_a_column_holds_is_wrong_use(acme: Client, arguments: tuple[str, ...], beyond: str):
+    assert "2147483647" in str(refused(*arguments, beyond))
+    assert not Host.objects.exists()
+
+
+@pytest.mark.req("FR-11")
 def test_a_pause_for_a_time_ends_by_itself():
     said("hosts", "pause", "shop.example", "--for", "90")
     assert 89 < one("SELECT extract(epoch FROM paused_until - clock_timestamp()) FROM host") <= 90
