@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-Phase = Literal["dns", "connect", "tls", "headers", "body", "store"]
+Phase = Literal["dns", "connect", "tls", "headers", "body"]
 OutcomeClass = Literal["temporary", "permanent"]
 
 
@@ -135,7 +135,6 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "redirect_invalid": ("permanent", "a redirect without a valid Location"),
         "unexpected_content": ("permanent", "the answer is not what the job expects"),
         # our side
-        "store_unavailable": ("temporary", "the object store did not take the result"),
         "worker_error": ("temporary", "the worker failed at this job"),
     }
 )

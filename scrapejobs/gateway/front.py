@@ -43,9 +43,7 @@ class Scope(Protocol):
 class Front:
     """Serves a WSGI application. `body_s` bounds how long a body may take, `max_body_bytes` what any view may want."""
 
-    def __init__(
-        self, wsgi: Wsgi, *, threads: int, body_s: float, max_body_bytes: int = MAX_BODY_BYTES
-    ) -> None:
+    def __init__(self, wsgi: Wsgi, *, threads: int, body_s: float, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._wsgi = wsgi
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._body_s = body_s

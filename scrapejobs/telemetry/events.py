@@ -159,6 +159,7 @@ def partition_dropped(day: date) -> None:
 
 def store_unavailable(key: str, reason: str) -> None:
     """A fetched answer could not be stored; its worker holds the bytes and tries again while its lease holds."""
+    metrics.STORE_FAILURES.inc()
     _log.warning("store_unavailable", key=key, reason=reason)
 
 

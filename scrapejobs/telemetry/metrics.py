@@ -28,6 +28,9 @@ ATTEMPTS: Final = Counter(
     ["class", "code"],
 )
 DELIVERIES: Final = Counter("scrapejobs_deliveries_total", "Webhook calls, by outcome.", ["outcome"])
+STORE_FAILURES: Final = Counter(
+    "scrapejobs_store_failures_total", "Tries to store a fetched answer that the object store did not take."
+)
 RESULT_MISSING: Final = Counter(
     "scrapejobs_result_missing_total", "Results of succeeded jobs that the object store did not have."
 )

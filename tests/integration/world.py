@@ -176,7 +176,7 @@ def end(claimed: dict[str, Any], outcome: Outcome) -> None:
 
 def stored(claimed: dict[str, Any]) -> Stored:
     key = object_key(job_id=claimed["job_id"], tenant_id=claimed["tenant_id"], seq=claimed["seq"])
-    exchange = Exchange("store", target_status=200, bytes_read=4, address_family="ipv4", wire_requests=1)
+    exchange = Exchange("body", target_status=200, bytes_read=4, address_family="ipv4", wire_requests=1)
     result = StoredResult(
         key=key,
         size=4,

@@ -37,9 +37,9 @@ CASES: dict[str, tuple[Outcome, Standing, tuple[str, bool, bool, str | None]]] =
     "unsafe, at tls": (replace(TIMEOUT, phase="tls"), UNSAFE, ("queued", True, False, "timeout")),
     "ours": (Temporary("worker_error", "d"), FRESH, ("queued", False, False, "worker_error")),
     "ours, attempts used up": (
-        Temporary("store_unavailable", "d", "store"),
+        Temporary("worker_error", "d"),
         replace(FRESH, attempts=4),
-        ("queued", False, False, "store_unavailable"),
+        ("queued", False, False, "worker_error"),
     ),
     "deadline before the retry": (
         TIMEOUT,

@@ -115,6 +115,7 @@ def test_every_event_has_a_promise_in_words_and_a_test():
         ("attempt_ended", "scrapejobs_attempts_total", {"class": "temporary", "code": "timeout"}),
         ("job_settled", "scrapejobs_jobs_settled_total", {"state": "failed"}),
         ("delivery_tried", "scrapejobs_deliveries_total", {"outcome": "given_up"}),
+        ("store_unavailable", "scrapejobs_store_failures_total", {}),
         ("result_missing", "scrapejobs_result_missing_total", {}),
         ("tick", "scrapejobs_tick_seconds_count", {"loop": "sweeper"}),
         ("first_attempt", "scrapejobs_first_attempt_seconds_count", {}),
