@@ -5,6 +5,7 @@ first needed and blocks: in an event loop call it in a thread.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
@@ -177,8 +178,12 @@ class ObjectStore:
     def _client(self, endpoint: str) -> "S3Client":
         import boto3
         from botocore.config import Config as Behaviour
+        from botocore.session import Session
 
-        return boto3.client(
+        # Neither a profile nor a file of the account that runs this: the settings alone say which store it is.
+        nowhere = {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}
+        session = Session(session_vars={name: (None, None, value, None) for name, value in nowhere.items()})
+        return boto3.Session(botocore_session=session).client(
             "s3",
             endpoint_url=endpoint,
             region_name=self._region,

@@ -7,6 +7,7 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
@@ -43,6 +44,24 @@ async def put(store: ObjectStore, key: str, data: bytes, *, content_type: str | 
 async def download(link: str) -> tuple[int, bytes, Mapping[str, str]]:
     async with aiohttp.ClientSession() as session, session.get(URL(link, encoded=True)) as answer:
         return answer.status, await answer.read(), answer.headers
+
+
+@pytest.fixture
+def somebody_elses_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A shell of one who works with a cloud of their own, behind a proxy."""
+    (tmp_path / "config").write_text("[broken")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "of-another-account")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+
+
+@pytest.mark.usefixtures("somebody_elses_cloud")
+async def test_only_the_settings_say_which_store_it_is(store: ObjectStore) -> None:
+    await asyncio.to_thread(store.check)
+    await put(store, "of/ours", b"page")
+    assert await store.head("of/ours") == 4
 
 
 @pytest.mark.req("FR-8")
