@@ -60,6 +60,7 @@ format: .venv/installed-dev ## let ruff put the code in order
 docs: .venv/installed-dev ## write the generated pages anew; tests say when they are stale
 	$(NO_SERVERS) .venv/bin/python manage.py openapi
 	$(NO_SERVERS) .venv/bin/python manage.py show_config --markdown > docs/reference/settings.md
+	$(NO_SERVERS) .venv/bin/python manage.py state_machine > docs/state-machine.md
 
 lock: .venv/installed-dev ## write the locked requirements anew
 	$(COMPILE) pyproject.toml -o requirements.txt

@@ -13,8 +13,8 @@ class LeaseLost(Exception):  # noqa: N818 - says what happened
     """Another dispatcher may lead: drop the memory and stand by."""
 
 
-class LeaseKeeper:
-    """Renews the dispatch lease on a connection of its own, so that a long rebuild does not lose it (rule 12)."""
+class DispatchLease:
+    """Renewed on a connection of its own, so that a long rebuild does not lose it."""
 
     def __init__(self, link: Link, epoch: int, *, lease_s: float, since: float, clock: Callable[[], float]) -> None:
         self._link = link

@@ -11,7 +11,7 @@ from typing import Final
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import HostLimits
-from scrapejobs.scheduler.dispatch_lease import LeaseKeeper, LeaseLost
+from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.term import Pace, Term
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
@@ -51,7 +51,7 @@ class Dispatcher:
         return self._term is not None
 
     async def tick(self) -> float:
-        """One pass. Any error drops the memory: the next pass takes the lease again and rebuilds (rule 12)."""
+        """One pass. Any error drops the memory: the next pass takes the lease again and rebuilds."""
         term = self._term or await self._stand_for_election()
         if term is None:
             return STANDBY_S
@@ -77,7 +77,7 @@ class Dispatcher:
         epoch = await self._lease_link.run(dispatch.take(holder=self._holder, lease_s=self._pace.lease_s))
         if epoch is None:
             return None
-        lease = LeaseKeeper(self._lease_link, epoch, lease_s=self._pace.lease_s, since=asked, clock=self._clock)
+        lease = DispatchLease(self._lease_link, epoch, lease_s=self._pace.lease_s, since=asked, clock=self._clock)
         term = Term(self._link, self._bus, lease, default=self._default, pace=self._pace, clock=self._clock)
         self._term = term
         try:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import HostLimits, Picker, TenantShare
-from scrapejobs.scheduler.dispatch_lease import LeaseKeeper, LeaseLost
+from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.limits import Limits
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
@@ -36,7 +36,7 @@ class Term:
         self,
         link: Link,
         bus: Bus,
-        lease: LeaseKeeper,
+        lease: DispatchLease,
         *,
         default: HostLimits,
         pace: Pace,
@@ -63,7 +63,7 @@ class Term:
 
     async def rebuild(self) -> None:
         """Reads everything that waits and runs. The cycle collector would walk a million small objects again and
-        again, so it is off meanwhile (rule 13).
+        again, so it is off meanwhile.
         """
         gc.disable()
         try:

@@ -12,7 +12,7 @@ from scrapejobs.store.run import Verb, run_async
 T = TypeVar("T")
 
 # Small hot tables beside big cold ones: a plan made while a table was empty must not become a scan of a full one, a
-# claim must not wait long for a lock (rule 1 of docs/picking.md), and compiling a plan costs more than it saves.
+# claim must not wait long for a lock, and compiling a plan costs more than it saves.
 _OPTIONS: Final = "-c timezone=UTC -c enable_seqscan=off -c jit=off -c lock_timeout=2s -c statement_timeout=30s"
 
 

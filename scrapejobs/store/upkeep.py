@@ -1,4 +1,4 @@
-"""What the scheduler keeps in order: expired leases, overdue jobs, old receipts, silent services, forgotten hosts."""
+"""What the loops keep in order: finish events, expired leases, overdue jobs, and what is old or silent."""
 
 from collections.abc import Sequence
 from datetime import datetime
