@@ -22,13 +22,19 @@ class ApiError(Exception):
         self.is_callers_fault = is_callers_fault
 
 
+def direct_session() -> requests.Session:
+    """A session that asks no proxy and reads no .netrc: those of the environment are not meant for our own stack."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
 class ApiClient:
     """One tenant's view of the service at `url`. Every method raises `ApiError`."""
 
     def __init__(self, url: str, *, key: str) -> None:
         self._url = url.rstrip("/")
-        self._session = requests.Session()
-        self._session.trust_env = False  # a proxy in the environment is not meant for our own stack
+        self._session = direct_session()
         self._session.headers["Authorization"] = f"Bearer {key}"
 
     def submit(self, url: str, *, priority: str) -> dict[str, Any]:
@@ -51,7 +57,7 @@ class ApiClient:
     def download(self, link: str) -> Iterator[bytes]:
         """The bytes behind a signed link, which takes no key."""
         try:
-            with requests.get(link, stream=True, timeout=(CONNECT_S, READ_S)) as answer:
+            with direct_session() as session, session.get(link, stream=True, timeout=(CONNECT_S, READ_S)) as answer:
                 if not answer.ok:
                     raise ApiError(f"the object store answered {answer.status_code}")
                 yield from answer.iter_content(CHUNK)

@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from scrapejobs.adapters.storage import StorageUnavailable, object_store
 from scrapejobs.config import Config
+from scrapejobs.ops.api_client import direct_session
 from scrapejobs.ops.checks import faults
 from scrapejobs.ops.liveness import state_of
 from scrapejobs.ops.settings_page import shown
@@ -156,7 +157,7 @@ async def _round_trip(config: Config) -> None:
                 content_type="text/plain",
             )
             link = store.presign_get(key, expires_s=60, filename="doctor")
-            answer = await asyncio.to_thread(requests.get, link, timeout=PATIENCE_S)
+            answer = await asyncio.to_thread(_get, link)
             await store.delete(key)
         if answer.content != body:
             raise StorageUnavailable(f"a signed link answered {answer.status_code}, not the bytes")
@@ -167,11 +168,16 @@ async def _round_trip(config: Config) -> None:
 def _gateway(config: Config) -> Finding:
     url = config.api_url or f"http://127.0.0.1:{config.port}"
     try:
-        answer = requests.get(f"{url.rstrip('/')}/healthz", timeout=PATIENCE_S)
+        answer = _get(f"{url.rstrip('/')}/healthz")
     except requests.RequestException as error:
         advice = "start one: `manage.py run_role gateway`, or mend SCRAPEJOBS_API_URL"
         return Finding("gateway", f"{url}: {type(error).__name__}", advice)
     return Finding("gateway", f"{url} answers {answer.status_code}", "" if answer.ok else "see the gateway's log")
+
+
+def _get(url: str) -> requests.Response:
+    with direct_session() as session:
+        return session.get(url, timeout=PATIENCE_S)
 
 
 def _url(config: Config, field: str) -> str:

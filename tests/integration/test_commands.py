@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from scrapejobs.adapters.bus import WAKE
 from scrapejobs.ops import console, doctor
-from scrapejobs.store import dead_letters, tenants
+from scrapejobs.store import dead_letters, keys
 from scrapejobs.store.models import ApiKey, Host, Job, Service, Tenant
 from scrapejobs.store.run import run
 from scrapejobs.store.services import standing
@@ -49,7 +49,7 @@ def refused(*arguments: str) -> CommandError:
 
 @pytest.mark.req("FR-12")
 def test_create_key_prints_a_key_that_works_and_nothing_else(acme: Client):
-    credential = tenants.parse_key(said("create_key", "--tenant", "acme").removesuffix("\n"))
+    credential = keys.parse_key(said("create_key", "--tenant", "acme").removesuffix("\n"))
     assert credential is not None
     row = ApiKey.objects.get(public_id=credential.public_id)
     assert (bytes(row.secret_sha256), row.tenant_id, row.scopes) == (
@@ -61,14 +61,14 @@ def test_create_key_prints_a_key_that_works_and_nothing_else(acme: Client):
 
 @pytest.mark.req("FR-12")
 def test_a_key_may_be_for_reading_alone(acme: Client):
-    key = tenants.parse_key(said("create_key", "--tenant", "acme", "--scope", "read").strip())
+    key = keys.parse_key(said("create_key", "--tenant", "acme", "--scope", "read").strip())
     assert key is not None
     assert ApiKey.objects.get(public_id=key.public_id).scopes == ["read"]
 
 
 @pytest.mark.req("FR-12")
 def test_the_first_key_of_a_tenant_makes_the_tenant():
-    credential = tenants.parse_key(said("create_key", "--tenant", "newcomer").strip())
+    credential = keys.parse_key(said("create_key", "--tenant", "newcomer").strip())
     assert credential is not None
     assert ApiKey.objects.get(public_id=credential.public_id).tenant.name == "newcomer"
 
@@ -89,7 +89,7 @@ def test_a_revoked_key_cannot_be_revoked_again(acme: Client):
 
 @pytest.mark.req("NFR-12")
 def test_the_list_of_keys_holds_no_secret(acme: Client):
-    credential = tenants.parse_key(acme.key)
+    credential = keys.parse_key(acme.key)
     assert credential is not None
     shown = said("keys", "list") + said("keys", "list", "--json")
     assert credential.public_id in shown
@@ -362,6 +362,15 @@ def test_the_doctor_finds_the_servers_well_and_says_which_roles_to_start():
     for role in ("publisher", "scheduler", "worker", "courier"):
         assert f"run_role {role}" in findings[role].advice
     assert refused("doctor").returncode == 1
+
+
+@pytest.mark.req("FR-13")
+def test_the_doctor_asks_no_proxy_of_the_shell(monkeypatch: pytest.MonkeyPatch):
+    from django.conf import settings
+
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    findings = {finding.what: finding for finding in doctor.examine(settings.CONFIG)}
+    assert not findings["object store"].is_wrong, findings["object store"]
 
 
 @pytest.mark.req("FR-13")
