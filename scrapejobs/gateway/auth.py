@@ -10,8 +10,8 @@ from rest_framework.request import Request
 
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.store import keys
+from scrapejobs.store.keys import Credential, parse_key
 from scrapejobs.store.run import run
-from scrapejobs.store.tenants import Credential, parse_key
 
 _NOBODY: Final = Credential("a" * 16, "a" * 32)
 _NO_HASH: Final = bytes(32)
@@ -23,7 +23,6 @@ class Caller:
 
     tenant_id: int
     scopes: frozenset[str]
-    is_authenticated: bool = True
 
 
 class BearerAuthentication(BaseAuthentication):

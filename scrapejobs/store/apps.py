@@ -3,5 +3,3 @@ from django.apps import AppConfig
 
 class StoreConfig(AppConfig):
     name = "scrapejobs.store"
-    label = "store"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
-from scrapejobs.store import tenants
+from scrapejobs.store import keys
 from scrapejobs.store.models import ApiKey, Host, Job, Tenant
 from tests.integration.world import PARAMS, Client, make_client, make_job, one
 
@@ -266,7 +266,7 @@ def test_a_new_key_is_shown_once_and_works(browser: Browser, acme: Client):
     answer = browser.post("/admin/store/apikey/add/", {"tenant": tenant.pk, "scopes": ["read"]})
     assert "no-store" in answer["Cache-Control"]
     key = answer.content.decode().partition('<code id="key">')[2].partition("<")[0]
-    credential = tenants.parse_key(key)
+    credential = keys.parse_key(key)
     assert credential is not None
     row = ApiKey.objects.get(public_id=credential.public_id)
     assert (bytes(row.secret_sha256), row.scopes) == (credential.sha256, ["read"])

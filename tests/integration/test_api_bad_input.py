@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from scrapejobs.store.tenants import parse_key, revoke_key
+from scrapejobs.store.keys import parse_key, revoke_key
 from tests.integration.world import Client, Reply, call, make_client, make_job, old_id, one, post_job, put_object
 
 CASES = [

@@ -10,9 +10,9 @@ from django.db import connection
 
 from scrapejobs.domain.outcome import Cancelled
 from scrapejobs.store import transitions
+from scrapejobs.store.keys import parse_key, revoke_key
 from scrapejobs.store.reports import ended
 from scrapejobs.store.run import run
-from scrapejobs.store.tenants import parse_key, revoke_key
 from tests.integration.world import (
     POLICY,
     Client,
@@ -68,6 +68,7 @@ def test_a_job_can_be_read_straight_after_its_receipt() -> None:
 @pytest.mark.case("S6")
 @pytest.mark.case("in-126")
 @pytest.mark.req("FR-2")
+@pytest.mark.req("P5")
 def test_fifty_requests_with_one_key_make_one_job() -> None:
     client = make_client("a")
     replies: list[Reply] = at_once(*[lambda: post_job(client.key, {"url": URL}, Idempotency_Key="k-3")] * 50)
@@ -79,6 +80,7 @@ def test_fifty_requests_with_one_key_make_one_job() -> None:
 
 @pytest.mark.case("S6")
 @pytest.mark.req("FR-2")
+@pytest.mark.req("P5")
 def test_keys_belong_to_a_tenant_and_outlive_the_jobs_end() -> None:
     a, b = make_client("a"), make_client("b")
 

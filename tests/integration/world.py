@@ -19,9 +19,10 @@ from scrapejobs.domain.outcome import Exchange, Outcome, Stored, StoredResult, f
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.store import partitions, transitions
 from scrapejobs.store.ids import new_id
+from scrapejobs.store.keys import SCOPES, issue_key
 from scrapejobs.store.reports import ended
 from scrapejobs.store.run import run
-from scrapejobs.store.tenants import create_key, ensure_tenant
+from scrapejobs.store.tenants import ensure_tenant
 from scrapejobs.store.transitions import NewJob
 
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # of b"test"
@@ -113,7 +114,7 @@ class Client:
 
 def make_client(name: str, *scopes: str) -> Client:
     tenant = ensure_tenant(name)
-    return Client(name, create_key(name, scopes or ("read", "submit")), tenant.pk)
+    return Client(name, str(issue_key(tenant, scopes or SCOPES)[1]), tenant.pk)
 
 
 def make_job(client: Client, state: str = "queued", *, id_: UUID | None = None, **changes: Any) -> UUID:

@@ -12,8 +12,8 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
+from scrapejobs.store.keys import SCOPES, KeyNotFoundError, issue_key, revoke_key
 from scrapejobs.store.models import ApiKey
-from scrapejobs.store.tenants import SCOPES, KeyNotFoundError, issue_key, revoke_key
 
 
 class KeyForm(forms.ModelForm):

@@ -39,15 +39,16 @@ def ensure_administrator(password: str) -> None:
 
 def ensure_key(known: str) -> str:
     """The known API key if this database honours it, else a new one of the default tenant."""
-    from scrapejobs.store import tenants
-    from scrapejobs.store.models import ApiKey
+    from scrapejobs.store.keys import SCOPES, find, issue_key, parse_key
+    from scrapejobs.store.run import run
+    from scrapejobs.store.tenants import ensure_tenant
 
-    credential = tenants.parse_key(known)
+    credential = parse_key(known)
     if credential is not None:
-        row = ApiKey.objects.filter(public_id=credential.public_id, revoked_at=None).first()
-        if row is not None and bytes(row.secret_sha256) == credential.sha256:
+        row = run(find(credential.public_id))
+        if row is not None and bytes(row["secret_sha256"]) == credential.sha256:
             return known
-    return tenants.create_key(tenants.ensure_tenant(TENANT).name)
+    return str(issue_key(ensure_tenant(TENANT), SCOPES)[1])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from scrapejobs.ops.console import plain_errors
-from scrapejobs.store.tenants import SCOPES, create_key, ensure_tenant
+from scrapejobs.store.keys import SCOPES, issue_key
+from scrapejobs.store.tenants import ensure_tenant
 
 
 class Command(BaseCommand):
@@ -23,5 +24,5 @@ class Command(BaseCommand):
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        tenant = ensure_tenant(options["tenant"])
-        self.stdout.write(create_key(tenant.name, options["scope"] or SCOPES))
+        _, credential = issue_key(ensure_tenant(options["tenant"]), options["scope"] or SCOPES)
+        self.stdout.write(str(credential))

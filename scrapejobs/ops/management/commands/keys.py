@@ -3,7 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.ops.console import add_actions, plain_errors, print_json, print_table
-from scrapejobs.store.tenants import KeyNotFoundError, TenantNotFoundError, keys_of, revoke_key
+from scrapejobs.store.keys import KeyNotFoundError, keys_of, revoke_key
+from scrapejobs.store.tenants import TenantNotFoundError
 
 
 class Command(BaseCommand):
