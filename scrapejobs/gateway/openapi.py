@@ -8,7 +8,7 @@ import msgspec
 
 from scrapejobs.gateway import problems
 from scrapejobs.gateway.answers import MEDIA_TYPE
-from scrapejobs.gateway.problems import PROBLEMS
+from scrapejobs.gateway.problems import PROBLEMS, Mistake
 from scrapejobs.gateway.routes import Answer, Route
 
 _REF: Final = "#/components/schemas/{name}"
@@ -24,14 +24,6 @@ _INFO: Final = {
         "`application/problem+json` (RFC 9457) whose `type` ends in a name to switch on."
     ),
 }
-
-
-class Mistake(msgspec.Struct):
-    """One mistake: a JSON pointer (RFC 6901) into the body, or `?name` of a query parameter."""
-
-    pointer: str
-    code: str
-    detail: str
 
 
 class Problem(msgspec.Struct, omit_defaults=True):

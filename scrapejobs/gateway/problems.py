@@ -42,9 +42,8 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
 MEDIA_TYPE: Final = "application/problem+json"
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """One mistake in a request: a JSON pointer (RFC 6901) into the body, or `?name` of a query parameter."""
+class Mistake(msgspec.Struct, frozen=True):
+    """One mistake: a JSON pointer (RFC 6901) into the body, or `?name` of a query parameter."""
 
     pointer: str
     code: str
@@ -72,10 +71,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it so
         if self.detail:
             body["detail"] = self.detail
         if self.mistakes:
-            body["errors"] = [
-                {"pointer": mistake.pointer, "code": mistake.code, "detail": mistake.detail}
-                for mistake in self.mistakes
-            ]
+            body["errors"] = list(self.mistakes)
         return body | dict(self.members)
 
     def answer(self) -> HttpResponse:

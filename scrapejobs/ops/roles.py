@@ -18,7 +18,7 @@ from scrapejobs.domain.picking import HostLimits
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
-from scrapejobs.ops.runner import Crew, Loop, Wakes, run_crew
+from scrapejobs.ops.loops import Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from scrapejobs.ops.runner import _end
+from scrapejobs.ops.loops import _end
 
 
 @pytest.mark.req("NFR-7")
