@@ -90,9 +90,9 @@ def moment(text: str) -> datetime:
     """An argument that is a time (RFC 3339; UTC when it names no zone)."""
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2026-11-30T12:00:00Z") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def print_table(out: OutputWrapper, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -142,11 +142,7 @@ def _in_range(kind: Callable[[str], Any], word: str, above: float | None, least:
             value = kind(text)
         except ValueError:
             value = float("nan")
-        if (
-            not value <= _MOST
-            or (above is not None and value <= above)
-            or (least is not None and value < least)
-        ):
+        if not value <= _MOST or (above is not None and value <= above) or (least is not None and value < least):
             raise argparse.ArgumentTypeError(f"{text!r} is not a {word}{bound}, and at most {_MOST}")
         return value
 

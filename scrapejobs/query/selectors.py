@@ -1,16 +1,17 @@
 """What reads find, for one tenant."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from scrapejobs.config import Config
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.gateway import cursor
-from scrapejobs.gateway.problems import Problem
+from scrapejobs.gateway.problems import Problem, invalid
 from scrapejobs.query.rendering import attempt_of, is_in_queue, job_of, waiting_of
 from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery
 from scrapejobs.store import jobs
@@ -67,6 +68,14 @@ def _filter_of(query: ListQuery) -> JobFilter:
         host=None if query.host is UNSET else query.host.lower().removesuffix("."),
         priority=None if query.priority is UNSET else PRIORITIES.index(query.priority),
         tags=query.tag,
-        created_after=None if query.created_after is UNSET else query.created_after,
-        created_before=None if query.created_before is UNSET else query.created_before,
+        created_after=_utc("created_after", query.created_after),
+        created_before=_utc("created_before", query.created_before),
     )
+
+
+def _utc(name: str, moment: datetime | UnsetType) -> datetime | None:
+    """The moment in UTC: a database takes fewer offsets than RFC 3339, and no year beyond the calendar's."""
+    try:
+        return None if moment is UNSET else moment.astimezone(UTC)
+    except OverflowError:
+        raise invalid(f"?{name}", "value", "the time in UTC is not of the years 1 to 9999") from None

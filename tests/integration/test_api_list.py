@@ -52,6 +52,20 @@ def test_filters_narrow_together(a: Client) -> None:
     assert ids(a, "host=Shop.Example.&priority=high&tag.run=1&tag.x=y") == [str(wanted)]
 
 
+@pytest.mark.parametrize("moment", ["2000-01-01T00:00:00+23:59", "2100-01-01T00:00:00-23:59", "0001-01-01T00:00:00Z"])
+def test_a_time_of_any_offset_is_understood(a: Client, moment: str) -> None:
+    job_id = make_job(a)
+    name = "created_before" if moment.startswith("21") else "created_after"
+    assert ids(a, f"{name}={quote(moment)}") == [str(job_id)]
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
+@pytest.mark.parametrize("name", ["created_after", "created_before"])
+def test_a_time_beyond_the_calendar_is_refused(a: Client, name: str, moment: str) -> None:
+    reply = call("GET", f"/jobs?{name}={quote(moment)}", key=a.key)
+    assert (reply.status, reply.json["errors"][0]["pointer"]) == (400, f"?{name}")
+
+
 def test_times_narrow_by_creation(a: Client) -> None:
     job_id = make_job(a)
     created_at: datetime = one("SELECT created_at FROM job WHERE id = %s", job_id)

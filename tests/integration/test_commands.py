@@ -239,6 +239,13 @@ def test_setting_nothing_is_wrong_use():
 
 
 @pytest.mark.req("FR-10")
+def test_dead_letters_are_found_since_a_time_of_any_offset(acme: Client):
+    make_job(acme, "failed")
+    assert len(told("dead_letters", "list", "--since", "2000-01-01T00:00:00+23:59")) == 1
+    assert "is not a time" in str(refused("dead_letters", "list", "--since", "0001-01-01T00:00:00+00:01"))
+
+
+@pytest.mark.req("FR-10")
 def test_dead_letters_are_grouped_by_host_class_and_code(acme: Client):
     for host in ("a.example", "a.example", "b.example"):
         make_job(acme, "failed", host=host)
