@@ -21,7 +21,6 @@ CANCEL: Final = "scrapejobs:cancel"
 
 _PATIENCE_S: Final = 0.1
 _REST_AFTER_FAILURE_S: Final = 1.0
-_PING_S: Final = 5.0
 
 
 class SyncBus:
@@ -60,7 +59,9 @@ class Bus:
         on_wake: Callable[[str], None],
         on_cancel: Callable[[UUID], None] | None = None,
         on_change: Callable[[bool], None] = lambda _: None,
+        ping_s: float = 5.0,
     ) -> None:
+        """`ping_s`: after so much silence the server is asked, and after as much again it is taken for lost."""
         self._client = redis.asyncio.Redis.from_url(
             url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S, retry=None
         )
@@ -68,6 +69,7 @@ class Bus:
         self._on_wake = on_wake
         self._on_cancel = on_cancel
         self._on_change = on_change
+        self._ping_s = ping_s
         self._rest_until = 0.0
         self.connected = False
 
@@ -97,14 +99,18 @@ class Bus:
     async def _hear(self) -> None:
         async with self._hearing.pubsub() as pubsub:
             await pubsub.subscribe(WAKE, *([CANCEL] if self._on_cancel else []))
+            asked = False
             while True:
-                message = await pubsub.get_message(ignore_subscribe_messages=False, timeout=_PING_S)
+                message = await pubsub.get_message(ignore_subscribe_messages=False, timeout=self._ping_s)
+                if message is None and asked:
+                    raise redis.ConnectionError("no answer to a ping")
                 if message is None:
                     await pubsub.ping()
                 elif message["type"] == "subscribe":
                     self._now(connected=True)
                 elif message["type"] == "message":
                     self._heard(message["channel"].decode(), message["data"].decode())
+                asked = message is None
 
     def _now(self, *, connected: bool) -> None:
         if connected is not self.connected:

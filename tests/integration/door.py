@@ -9,10 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 
 @dataclass
 class Door:
-    """`url` leads through it. `swallow`: told what was sent last, whether the answer to it is lost and the line cut."""
+    """`url` leads through it. `is_stalled`: answers are held, as by a server that was stopped. `swallow`: told what was
+    sent last, whether the answer to it is lost and the line cut.
+    """
 
     url: str = ""
     is_open: bool = True
+    is_stalled: bool = False
     refused: int = 0
     swallow: Callable[[bytes], bool] | None = None
     swallowed: int = 0
@@ -81,6 +84,8 @@ async def _carry(door: Door, near: Ends, far: Ends) -> None:
                 door.swallow = None
                 door.swallowed += 1
                 return
+            while door.is_stalled:  # noqa: ASYNC110 - a test's switch
+                await asyncio.sleep(0.01)
             near[1].write(data)
 
     ways = [asyncio.create_task(there()), asyncio.create_task(back())]

@@ -69,3 +69,17 @@ async def test_a_lost_connection_is_noticed_and_made_again(redis_url: str) -> No
         await asyncio.to_thread(SyncBus(redis_url).wake, topic)
         await until(lambda: topic in heard.topics)
         await stop(listening, bus)
+
+
+@pytest.mark.req("NFR-8")
+@pytest.mark.req("P10")
+async def test_a_valkey_that_hangs_is_not_relied_on(redis_url: str) -> None:
+    async with door_to(redis_url) as door:
+        bus = Bus(door.url, on_wake=lambda _: None, ping_s=0.1)
+        listening = asyncio.create_task(bus.listen())
+        await until(lambda: bus.connected)
+        door.is_stalled = True
+        await until(lambda: not bus.connected)
+        door.is_stalled = False
+        await until(lambda: bus.connected)
+        await stop(listening, bus)
