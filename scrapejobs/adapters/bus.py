@@ -8,13 +8,16 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
 import redis
 import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+
+Topic = Literal["submitted", "queued", "limits", "ready", "delayed", "finished", "delivery"]
+"""What there may be work in, for the loops that wait for it: see their `wakes_on`."""
 
 WAKE: Final = "scrapejobs:wake"
 CANCEL: Final = "scrapejobs:cancel"
@@ -32,7 +35,7 @@ class SyncBus:
         )
         self._rest_until = 0.0
 
-    def wake(self, topic: str) -> None:
+    def wake(self, topic: Topic) -> None:
         """Tells the loops that wait for `topic` that there is work."""
         self._send(WAKE, topic)
 
@@ -73,7 +76,7 @@ class Bus:
         self._rest_until = 0.0
         self.connected = False
 
-    async def wake(self, topic: str) -> None:
+    async def wake(self, topic: Topic) -> None:
         """Tells the loops that wait for `topic`, in whatever process, that there is work."""
         if time.monotonic() < self._rest_until:
             return

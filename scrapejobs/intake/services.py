@@ -10,9 +10,6 @@ from scrapejobs.store.run import run
 from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
 from scrapejobs.telemetry import events
 
-SUBMITTED = "submitted"
-FINISHED = "finished"
-
 
 def submit(job: NewJob, *, key: IdempotencyKey | None, context: Context) -> Submitted:
     """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused."""
@@ -21,7 +18,7 @@ def submit(job: NewJob, *, key: IdempotencyKey | None, context: Context) -> Subm
         raise Problem("idempotency-key-reused", "the key was used for another path or body")
     if not submitted.replayed:
         events.job_submitted(job.id, job.tenant_id, host=job.host, priority=job.priority)
-        context.bus.wake(SUBMITTED)
+        context.bus.wake("submitted")
     return submitted
 
 
@@ -34,7 +31,7 @@ def cancel(job_id: UUID, *, tenant_id: int, context: Context) -> None:
         raise Problem("already-final", f"the job has {done.final}", members={"job_status": done.final})
     if done.running_on:
         context.bus.cancelled(job_id)
-    context.bus.wake(FINISHED)
+    context.bus.wake("finished")
 
 
 def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
@@ -44,4 +41,4 @@ def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
         raise Problem("not-found")
     if done == "not-failed":
         raise Problem("not-failed")
-    context.bus.wake(SUBMITTED)
+    context.bus.wake("submitted")
