@@ -100,11 +100,6 @@ class ObjectStore:
         }
         return self._public_s3.generate_presigned_url("get_object", Params=params, ExpiresIn=int(expires_s))
 
-    def check(self) -> None:
-        """Raise `StorageUnavailable` unless the bucket can be reached with our key."""
-        with _translated():
-            self._s3.head_bucket(Bucket=self._bucket)
-
     def ensure_bucket(self) -> None:
         """Create the bucket unless it is there. Raises `StorageUnavailable`."""
         with _translated():

@@ -40,7 +40,7 @@ class Picker:
         self._roster = Roster(limits_of=limits_of, share_of=share_of, cold_start_at=cold_start_at)
         self._lanes = self._roster.lanes
         self._out: dict[int, Load] = {}
-        self._depth = [0, 0, 0]
+        self._depth = [0, 0, 0]  # queued entries by priority
         self._turns = Turns()
         self._queues: tuple[FairQueue[Flow], ...] = (FairQueue(), FairQueue(), FairQueue())
         self._waiting = WaitingRoom(activate=self._activate, forget=self._drop_lane)
@@ -61,11 +61,6 @@ class Picker:
     def hosts(self) -> KeysView[str]:
         """The hosts that it knows now. A live view."""
         return self._roster.hosts.keys()
-
-    def depth(self) -> tuple[int, int, int]:
-        """Queued entries by priority."""
-        high, normal, low = self._depth
-        return high, normal, low
 
     def next_timer(self) -> float:
         """When a pick may become possible by time alone; infinity if never."""

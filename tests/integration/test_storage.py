@@ -59,7 +59,7 @@ def somebody_elses_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("somebody_elses_cloud")
 async def test_only_the_settings_say_which_store_it_is(store: ObjectStore) -> None:
-    await asyncio.to_thread(store.check)
+    await asyncio.to_thread(store.delete_prefix, "none/")
     await put(store, "of/ours", b"page")
     assert await store.head("of/ours") == 4
 
@@ -156,10 +156,10 @@ async def test_deleting_a_prefix_removes_its_objects_and_no_others(store: Object
 async def test_a_bucket_is_made_once_and_then_found(object_store_url: str) -> None:
     store = store_at(object_store_url, bucket=f"bucket-{uuid4().hex[:12]}")
     with pytest.raises(StorageUnavailable):
-        await asyncio.to_thread(store.check)
+        await asyncio.to_thread(store.delete_prefix, "none/")
     for _ in range(2):
         await asyncio.to_thread(store.ensure_bucket)
-        await asyncio.to_thread(store.check)
+        await asyncio.to_thread(store.delete_prefix, "none/")
 
 
 async def test_a_wrong_secret_is_unavailable_and_not_a_missing_object(object_store_url: str) -> None:
@@ -182,6 +182,6 @@ async def test_a_store_that_is_down_is_unavailable() -> None:
         with pytest.raises(StorageUnavailable):
             await put(store, "2026-11-30/7/a/1", b"x")
         with pytest.raises(StorageUnavailable):
-            await asyncio.to_thread(store.check)
+            await asyncio.to_thread(store.delete_prefix, "none/")
     finally:
         await store.close()
