@@ -1,5 +1,6 @@
 """The gateway role: granian serves the WSGI application in one child process; this process answers the probes."""
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -34,7 +35,10 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
         )
         _see_that_it_is_free(config)
         health.serve(config.bind, metrics_port)
-        os.environ["SCRAPEJOBS_SURFACE"] = config.surface  # granian's child loads its settings anew
+        # A forked child would keep this process's settings, and count where nobody reads: what a metric writes to is
+        # chosen when it is imported.
+        multiprocessing.set_start_method("spawn")
+        os.environ["SCRAPEJOBS_SURFACE"] = config.surface
         os.environ[NAME] = name
         server = Granian(
             FACTORY,
