@@ -7,6 +7,16 @@ import sys
 # These start the servers that the settings of all other commands need, so they do without.
 BEFORE_SETTINGS = {"up", "demo"}
 
+HELP = {"help", "-h", "--help"}
+NO_SERVERS = {  # for a text that reaches none: who reads how to start has none yet
+    "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+    "S3_ENDPOINT_URL": "http://127.0.0.1:1",
+    "S3_ACCESS_KEY_ID": "none",
+    "S3_SECRET_ACCESS_KEY": "none",
+    "SCRAPEJOBS_SECRET_KEY": "none",
+}
+
 
 def main() -> None:
     from django.conf import settings
@@ -15,6 +25,8 @@ def main() -> None:
     if BEFORE_SETTINGS.intersection(sys.argv[1:2]):
         settings.configure(INSTALLED_APPS=["scrapejobs.ops"], LOGGING_CONFIG=None)
     else:
+        if HELP.intersection(sys.argv) or not sys.argv[1:]:
+            os.environ.update(NO_SERVERS | os.environ)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scrapejobs.settings")
     execute_from_command_line(sys.argv)
 

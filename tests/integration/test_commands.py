@@ -2,6 +2,10 @@
 
 import io
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +24,7 @@ from tests.integration.world import PARAMS, Client, make_client, make_job, one
 
 pytestmark = pytest.mark.django_db
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = UUID("018f0000-0000-7000-8000-00000000000f")
 
 
@@ -42,6 +47,19 @@ def refused(*arguments: str) -> CommandError:
     with pytest.raises(CommandError) as caught:
         call_command(*arguments, stdout=io.StringIO(), stderr=io.StringIO())
     return caught.value
+
+
+# ---- all of them
+
+
+@pytest.mark.parametrize("arguments", [("run_role", "--help"), ("dead_letters", "list", "-h"), ()])
+def test_help_is_given_where_nothing_is_set_and_nothing_runs(arguments: tuple[str, ...]):
+    argv = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(
+        argv, cwd=ROOT, env={"DATA_DIR": os.devnull}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "manage.py" in done.stdout
 
 
 # ---- keys and tenants
