@@ -1,4 +1,4 @@
-"""What holds for every answer, whoever gives it: a known host, and a request id."""
+"""What holds for every answer, whoever gives it: a known host, a path that can name something, and a request id."""
 
 import re
 import uuid
@@ -37,4 +37,6 @@ class Envelope:
             request.get_host()
         except DisallowedHost:
             return Problem("bad-host").answer()
+        if "\0" in request.path:  # names no row, and Postgres takes no text with it
+            return Problem("not-found").answer()
         return self._get_response(request)

@@ -79,6 +79,6 @@ class ApiClient:
 
 def _told(problem: dict[str, Any]) -> str:
     """A problem in one line (RFC 9457)."""
-    parts = [str(problem[name]) for name in ("title", "detail") if problem.get(name)]
-    parts += [f"{error.get('pointer')}: {error.get('detail')}" for error in problem.get("errors", ())]
-    return "; ".join(parts) or json.dumps(problem)
+    mistakes = [f"{error.get('pointer')}: {error.get('detail')}" for error in problem.get("errors", ())]
+    parts = (problem.get("title"), *(mistakes or [problem.get("detail")]))
+    return "; ".join(str(part) for part in parts if part) or json.dumps(problem)

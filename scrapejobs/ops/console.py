@@ -73,9 +73,9 @@ def number(*, above: float | None = None, least: float | None = None) -> Callabl
     return _in_range(float, "number", above, least)
 
 
-def whole(*, least: int) -> Callable[[str], int]:
+def whole(*, least: int, most: int = _MOST) -> Callable[[str], int]:
     """An argument that is a whole number, `least` or more."""
-    return _in_range(int, "whole number", None, least)
+    return _in_range(int, "whole number", None, least, most)
 
 
 def host_argument(text: str) -> str:
@@ -134,7 +134,9 @@ def cell(value: object) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value))
 
 
-def _in_range(kind: Callable[[str], Any], word: str, above: float | None, least: float | None) -> Callable[[str], Any]:
+def _in_range(
+    kind: Callable[[str], Any], word: str, above: float | None, least: float | None, most: int = _MOST
+) -> Callable[[str], Any]:
     bound = f" above {above:g}" if above is not None else f" of {least:g} or more" if least is not None else ""
 
     def read(text: str) -> Any:
@@ -142,8 +144,8 @@ def _in_range(kind: Callable[[str], Any], word: str, above: float | None, least:
             value = kind(text)
         except ValueError:
             value = float("nan")
-        if not value <= _MOST or (above is not None and value <= above) or (least is not None and value < least):
-            raise argparse.ArgumentTypeError(f"{text!r} is not a {word}{bound}, and at most {_MOST}")
+        if not value <= most or (above is not None and value <= above) or (least is not None and value < least):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {word}{bound}, and at most {most}")
         return value
 
     return read

@@ -33,6 +33,7 @@ def test_scrape_prints_the_bytes_or_the_reason_and_its_exit_code_tells_which(
     assert (unreachable.returncode, unreachable.stdout) == (2, b"")
     nobody = scrape(service, target.url("/page/1"), key="sj_no_key", directory=tmp_path)
     assert (nobody.returncode, nobody.stdout) == (1, b"")
+    assert refused.stderr.count(b"only http and https may be fetched") == 1, refused.stderr
     for failed in (refused, unreachable, nobody):
         assert b"Traceback" not in failed.stderr
         assert failed.stderr.count(b"\n") == 1, failed.stderr

@@ -85,6 +85,13 @@ def test_nobody_sees_a_page_without_logging_in(acme: Client):
     assert answer["Location"].startswith("/admin/login/")
 
 
+@pytest.mark.req("NFR-12")
+@pytest.mark.parametrize("model", PAGES)
+@pytest.mark.parametrize("key", ["%00", "a%00b", "x", "%ff", "99999999999999999999999"])
+def test_a_page_of_no_row_is_no_failure_of_ours(browser: Browser, model: str, key: str):
+    assert browser.get(f"/admin/store/{model}/{key}/change/").status_code in (302, 404)
+
+
 @pytest.mark.req("FR-7")
 def test_a_job_is_shown_with_its_attempts(browser: Browser, acme: Client):
     shown = page(browser, f"job/{make_job(acme, 'failed')}/change/")

@@ -62,6 +62,20 @@ def test_help_is_given_where_nothing_is_set_and_nothing_runs(arguments: tuple[st
     assert "manage.py" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("worker", "--surface", "all"), "gateway"),
+        (("gateway", "--slots", "3"), "worker"),
+        (("scheduler", "--slots", "3"), "worker"),
+        (("worker", "--slots", "0"), "whole number"),
+        (("worker", "--metrics-port", "65536"), "65535"),
+    ],
+)
+def test_an_option_that_a_role_does_not_have_is_wrong_use(arguments: tuple[str, ...], told: str):
+    assert told in str(refused("run_role", *arguments))
+
+
 # ---- keys and tenants
 
 

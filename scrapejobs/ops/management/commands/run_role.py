@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 
 from scrapejobs.ops import gateway
 from scrapejobs.ops.collector import RowGauges
+from scrapejobs.ops.console import WRONG_USE, whole
 from scrapejobs.ops.health import Health
 from scrapejobs.ops.roles import ROLES, run_loops
 from scrapejobs.telemetry import log
@@ -43,29 +44,32 @@ class Command(BaseCommand):
         config = settings.CONFIG
         parser.add_argument("role", choices=["gateway", *ROLES])
         parser.add_argument("--name", help="what this process is called in lists and logs (default: HOST-PID)")
-        parser.add_argument(
-            "--slots", type=int, default=config.slots, help="worker: jobs at once (default: %(default)s)"
-        )
+        parser.add_argument("--slots", type=whole(least=1), help=f"worker: jobs at once (default: {config.slots})")
         parser.add_argument(
             "--surface",
             choices=["intake", "query", "all"],
-            default=config.surface,
-            help="gateway: writes, reads, or both with docs and admin (default: %(default)s)",
+            help=f"gateway: writes, reads, or both with docs and admin (default: {config.surface})",
         )
         parser.add_argument(
-            "--metrics-port", type=int, default=config.metrics_port, help="0: a free one (default: %(default)s)"
+            "--metrics-port",
+            type=whole(least=0, most=65_535),
+            default=config.metrics_port,
+            help="0: a free one (default: %(default)s)",
         )
 
-    def handle(self, *, role: str, slots: int, surface: str, metrics_port: int, **options: Any) -> None:
-        if slots < 1:
-            raise CommandError("--slots: at least 1", returncode=2)
+    def handle(self, *, role: str, metrics_port: int, **options: Any) -> None:
+        for option, whose in (("slots", "worker"), ("surface", "gateway")):
+            if options[option] is not None and role != whose:
+                raise CommandError(f"--{option} is an option of the {whose}", returncode=WRONG_USE)
         name = options["name"] or f"{socket.gethostname()}-{os.getpid()}"
         log.configure(role=role, service=name)
-        config = settings.CONFIG.model_copy(update={"surface": surface})
+        config = settings.CONFIG
+        config = config.model_copy(update={"surface": options["surface"] or config.surface})
         try:
             if role == "gateway":
                 gateway.serve(config, name=name, metrics_port=metrics_port)
             else:
+                slots = options["slots"] or config.slots
                 self._run_loops(role, config, name=name, slots=slots, metrics_port=metrics_port)
         except OSError as error:
             raise CommandError(f"{role}: {error}") from error
