@@ -30,13 +30,16 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a job stood when the attempt began. `may_repeat`: its method is safe, or the client said so."""
+    """Where a job stood when the attempt began. `may_repeat`: its method is safe, or the client said so. `number`: of
+    the attempt, counted whether charged or not.
+    """
 
     attempts: int
     lost: int
     max_attempts: int
     remaining_s: float
     may_repeat: bool
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ def _after_temporary(outcome: Temporary, standing: Standing, policy: RetryPolicy
     if not standing.may_repeat and outcome.phase not in NOTHING_SENT:
         detail = f"{outcome.detail}; not repeated, because the target could take it as a new action"
         return Plan("failed", reason=Reason("temporary", outcome.code, detail), host_pause_s=pause_s)
-    delay_s = max(backoff_s(max(attempts, 1), policy, random), pause_s or 0.0)
+    # What is not charged must back off all the same, or a fault of ours would hit the target again and again.
+    delay_s = max(backoff_s(attempts if charged else standing.number, policy, random), pause_s or 0.0)
     if delay_s >= standing.remaining_s:
         detail = f"the deadline is before the next attempt; the last one: {outcome.detail}"
         return Plan(

@@ -47,6 +47,7 @@ def ended(claimed: Row, outcome: Outcome, *, expired_only: bool = False) -> Ende
         lost=claimed["lost"],
         max_attempts=claimed["max_attempts"],
         remaining_s=claimed["remaining_s"],
+        number=claimed["number"],
         may_repeat=params["method"] in SAFE_METHODS or params["retry_unsafe"],
     )
     return Ended(claimed["seq"], claimed["job_id"], outcome, standing, expired_only)

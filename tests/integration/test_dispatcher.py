@@ -245,6 +245,42 @@ async def test_changed_limits_hold_within_a_second_for_what_is_queued(conn: Conn
 
 
 @pytest.mark.req("FR-11")
+@pytest.mark.req("NFR-7")
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "0"])
+@pytest.mark.parametrize("column", ["host.rate", "host.burst", "tenant.weight"])
+async def test_a_limit_that_no_picker_can_count_with_is_refused_by_the_database(
+    conn: Conn, column: str, value: str
+) -> None:
+    await make_tenant(conn)
+    await conn.execute("INSERT INTO host (name) VALUES ('one.example')")
+    table, _, name = column.partition(".")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await conn.execute(f"UPDATE {table} SET {name} = %s::float8", [value])  # noqa: S608
+
+
+@pytest.mark.req("FR-11")
+@pytest.mark.req("NFR-7")
+@pytest.mark.parametrize("time", ["infinity", "-infinity"])
+async def test_a_pause_without_a_distance_from_now_is_refused_by_the_database(conn: Conn, time: str) -> None:
+    with pytest.raises(psycopg.errors.CheckViolation):
+        await conn.execute("INSERT INTO host (name, paused_until) VALUES ('one.example', %s)", [time])
+
+
+@pytest.mark.req("FR-11")
+@pytest.mark.req("FR-12")
+async def test_the_greatest_and_smallest_limits_dispatch_as_others_do(conn: Conn, scheduler: Schedulers) -> None:
+    await make_worker(conn, slots=10)
+    await make_tenant(conn, id_=1, weight=1e-6)
+    await make_tenant(conn, id_=2, weight=1e6)
+    await conn.execute("INSERT INTO host (name, rate, burst, concurrency) VALUES ('one.example', 1e6, 1e6, 2147483647)")
+    jobs = [await make_job(conn, host="one.example", tenant=tenant) for tenant in (1, 2, 1, 2)]
+    me = scheduler()
+    await me.tick()
+    await me.tick(after_s=1.0)
+    assert [await where(conn, job.id) for job in jobs] == [("queued", "ready")] * 4
+
+
+@pytest.mark.req("FR-11")
 async def test_a_paused_host_starts_nothing_until_it_is_resumed(conn: Conn, scheduler: Schedulers) -> None:
     await make_worker(conn, slots=10)
     me = scheduler()

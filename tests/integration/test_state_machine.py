@@ -14,6 +14,7 @@ from scrapejobs.domain.outcome import Cancelled, Lost, Outcome, Released
 from scrapejobs.store import dispatch, transitions, upkeep
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link
+from scrapejobs.store.reports import ended
 from scrapejobs.store.run import run_async
 from tests.integration.factories import (
     PERMANENT,
@@ -316,3 +317,16 @@ async def test_two_claims_at_once_take_different_jobs_without_waiting(conn: Conn
             second = {row["job_id"] for row in await other.run(claim)}
     assert len(first) == len(second) == 2
     assert first | second == {job.id for job in jobs}
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.case("S16")
+async def test_a_job_with_very_many_attempts_does_not_keep_others_from_being_claimed(conn: Conn) -> None:
+    much_tried = await make_job(conn, place="ready", last_number=32_767)  # the greatest smallint
+    other = await make_job(conn, place="ready")
+    claimed = await run_async(conn, transitions.claim(worker_id=new_id(), worker="w", limit=10, lease_s=60.0))
+    assert {row["job_id"]: row["number"] for row in claimed} == {much_tried.id: 32_768, other.id: 1}
+    for made in (much_tried, other):
+        row = next(row for row in claimed if row["job_id"] == made.id)
+        await run_async(conn, tell(ended(row, TEMPORARY)))
+    assert (await one(conn, "SELECT max(number) AS number FROM attempt"))["number"] == 32_768

@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'host',
                 'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('rate__isnull', True), ('rate__gt', 0), _connector='OR'), name='host_rate_positive'), models.CheckConstraint(condition=models.Q(('burst__isnull', True), ('burst__gte', 1), _connector='OR'), name='host_burst'), models.CheckConstraint(condition=models.Q(('concurrency__isnull', True), ('concurrency__gte', 1), _connector='OR'), name='host_concurrency')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('rate__isnull', True), models.Q(('rate__gt', 0), ('rate__lte', 1000000.0)), _connector='OR'), name='host_rate_positive'), models.CheckConstraint(condition=models.Q(('burst__isnull', True), models.Q(('burst__gte', 1), ('burst__lte', 1000000.0)), _connector='OR'), name='host_burst'), models.CheckConstraint(condition=models.Q(('concurrency__isnull', True), ('concurrency__gte', 1), _connector='OR'), name='host_concurrency'), models.CheckConstraint(condition=models.Q(('paused_until__isnull', True), ('paused_until__range', (datetime(1970, 1, 1, 0, 0, tzinfo=UTC), datetime(9999, 1, 1, 0, 0, tzinfo=UTC))), _connector='OR'), name='host_pause_finite')],
             },
         ),
         migrations.CreateModel(
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'tenant',
                 'ordering': [models.OrderBy(models.F('name'))],
-                'constraints': [models.CheckConstraint(condition=models.Q(('weight__gt', 0)), name='tenant_weight_positive'), models.CheckConstraint(condition=models.Q(('max_running__isnull', True), ('max_running__gte', 1), _connector='OR'), name='tenant_max_running'), models.CheckConstraint(condition=models.Q(('max_queued__isnull', True), ('max_queued__gte', 0), _connector='OR'), name='tenant_max_queued'), models.CheckConstraint(condition=models.Q(('rate__isnull', True), ('rate__gt', 0), _connector='OR'), name='tenant_rate_positive'), models.CheckConstraint(condition=models.Q(('burst__isnull', True), ('burst__gte', 1), _connector='OR'), name='tenant_burst'), models.CheckConstraint(condition=models.Q(('daily__isnull', True), ('daily__gte', 0), _connector='OR'), name='tenant_daily')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('weight__gte', 1e-06), ('weight__lte', 1000000.0)), name='tenant_weight_positive'), models.CheckConstraint(condition=models.Q(('max_running__isnull', True), ('max_running__gte', 1), _connector='OR'), name='tenant_max_running'), models.CheckConstraint(condition=models.Q(('max_queued__isnull', True), ('max_queued__gte', 0), _connector='OR'), name='tenant_max_queued'), models.CheckConstraint(condition=models.Q(('rate__isnull', True), models.Q(('rate__gt', 0), ('rate__lte', 1000000.0)), _connector='OR'), name='tenant_rate_positive'), models.CheckConstraint(condition=models.Q(('burst__isnull', True), models.Q(('burst__gte', 1), ('burst__lte', 1000000.0)), _connector='OR'), name='tenant_burst'), models.CheckConstraint(condition=models.Q(('daily__isnull', True), ('daily__gte', 0), _connector='OR'), name='tenant_daily')],
             },
         ),
         migrations.CreateModel(
@@ -174,7 +174,7 @@ class Migration(migrations.Migration):
                         ('published_at', models.DateTimeField(null=True)),
                         ('attempts', models.SmallIntegerField()),
                         ('lost', models.SmallIntegerField()),
-                        ('last_number', models.SmallIntegerField()),
+                        ('last_number', models.IntegerField()),
                         ('started_at', models.DateTimeField(null=True)),
                         ('error_class', models.TextField(null=True)),
                         ('error_code', models.TextField(null=True)),
@@ -213,7 +213,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('seq', models.BigIntegerField(primary_key=True, serialize=False)),
                         ('job_id', models.UUIDField(unique=True)),
-                        ('number', models.SmallIntegerField()),
+                        ('number', models.IntegerField()),
                         ('priority', models.SmallIntegerField()),
                         ('tenant_id', models.IntegerField()),
                         ('host', models.TextField()),
@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
                     name='Attempt',
                     fields=[
                         ('seq', models.BigIntegerField(primary_key=True, serialize=False)),
-                        ('number', models.SmallIntegerField()),
+                        ('number', models.IntegerField()),
                         ('worker', models.TextField()),
                         ('started_at', models.DateTimeField()),
                         ('finished_at', models.DateTimeField()),

@@ -16,7 +16,7 @@ CREATE TABLE job (
     published_at timestamptz,
     attempts smallint NOT NULL DEFAULT 0,
     lost smallint NOT NULL DEFAULT 0,
-    last_number smallint NOT NULL DEFAULT 0,
+    last_number integer NOT NULL DEFAULT 0,
     started_at timestamptz,
     error_class text,
     error_code text,
@@ -61,7 +61,7 @@ COMMENT ON COLUMN job.last_number IS 'number of the latest ended attempt, never 
 CREATE TABLE attempt (
     job_id uuid NOT NULL,
     seq bigint NOT NULL,
-    number smallint NOT NULL,
+    number integer NOT NULL,
     worker text NOT NULL,
     started_at timestamptz NOT NULL,
     finished_at timestamptz NOT NULL,
@@ -129,7 +129,7 @@ CREATE SEQUENCE ready_floor;
 CREATE TABLE lease (
     seq bigint PRIMARY KEY,
     job_id uuid NOT NULL UNIQUE,
-    number smallint NOT NULL,
+    number integer NOT NULL,
     priority smallint NOT NULL,
     tenant_id bigint NOT NULL,
     host text NOT NULL,

@@ -8,7 +8,7 @@ class Attempt(models.Model):
 
     seq = models.BigIntegerField(primary_key=True)
     job = models.ForeignKey("store.Job", on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
-    number = models.SmallIntegerField()
+    number = models.IntegerField()
     worker = models.TextField()
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()

@@ -1,5 +1,14 @@
+from datetime import UTC, datetime
+from typing import Final
+
 from django.db import models
 from django.db.models import Q
+
+MOST: Final = 1e6
+"""Far above what anyone needs. To Postgres NaN and infinity are above it, with which no picker can count."""
+
+PAUSES: Final = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
+"""A pause ends at a time that has a distance from now: not at 'infinity'."""
 
 
 class Host(models.Model):
@@ -18,10 +27,17 @@ class Host(models.Model):
         db_table = "host"
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(condition=Q(rate__isnull=True) | Q(rate__gt=0), name="host_rate_positive"),
-            models.CheckConstraint(condition=Q(burst__isnull=True) | Q(burst__gte=1), name="host_burst"),
+            models.CheckConstraint(
+                condition=Q(rate__isnull=True) | Q(rate__gt=0, rate__lte=MOST), name="host_rate_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(burst__isnull=True) | Q(burst__gte=1, burst__lte=MOST), name="host_burst"
+            ),
             models.CheckConstraint(
                 condition=Q(concurrency__isnull=True) | Q(concurrency__gte=1), name="host_concurrency"
+            ),
+            models.CheckConstraint(
+                condition=Q(paused_until__isnull=True) | Q(paused_until__range=PAUSES), name="host_pause_finite"
             ),
         ]
 

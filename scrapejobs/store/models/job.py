@@ -34,7 +34,7 @@ class Job(models.Model):
 
     attempts = models.SmallIntegerField()
     lost = models.SmallIntegerField()
-    last_number = models.SmallIntegerField()
+    last_number = models.IntegerField()
     started_at = models.DateTimeField(null=True)
     error_class = models.TextField(null=True)
     error_code = models.TextField(null=True)

@@ -53,7 +53,7 @@ class Lease(models.Model):
 
     seq = models.BigIntegerField(primary_key=True)
     job_id = models.UUIDField(unique=True)
-    number = models.SmallIntegerField()
+    number = models.IntegerField()
     priority = models.SmallIntegerField()
     tenant_id = models.IntegerField()
     host = models.TextField()

@@ -2,6 +2,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from scrapejobs.store.models.host import MOST
+
 
 class Tenant(models.Model):
     """The client account that owns jobs and keys, with its share and its quotas (FR-12)."""
@@ -24,15 +26,19 @@ class Tenant(models.Model):
     class Meta:
         db_table = "tenant"
         constraints = [
-            models.CheckConstraint(condition=Q(weight__gt=0), name="tenant_weight_positive"),
+            models.CheckConstraint(condition=Q(weight__gte=1 / MOST, weight__lte=MOST), name="tenant_weight_positive"),
             models.CheckConstraint(
                 condition=Q(max_running__isnull=True) | Q(max_running__gte=1), name="tenant_max_running"
             ),
             models.CheckConstraint(
                 condition=Q(max_queued__isnull=True) | Q(max_queued__gte=0), name="tenant_max_queued"
             ),
-            models.CheckConstraint(condition=Q(rate__isnull=True) | Q(rate__gt=0), name="tenant_rate_positive"),
-            models.CheckConstraint(condition=Q(burst__isnull=True) | Q(burst__gte=1), name="tenant_burst"),
+            models.CheckConstraint(
+                condition=Q(rate__isnull=True) | Q(rate__gt=0, rate__lte=MOST), name="tenant_rate_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(burst__isnull=True) | Q(burst__gte=1, burst__lte=MOST), name="tenant_burst"
+            ),
             models.CheckConstraint(condition=Q(daily__isnull=True) | Q(daily__gte=0), name="tenant_daily"),
         ]
         ordering = [F("name").asc()]

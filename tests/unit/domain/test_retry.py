@@ -18,7 +18,7 @@ from scrapejobs.domain.outcome import (
 from scrapejobs.domain.retry import RetryPolicy, Standing, backoff_s, plan
 
 POLICY = RetryPolicy(base_s=2.0, cap_s=600.0, retry_after_cap_s=3600.0, max_lost=3)
-FRESH = Standing(attempts=0, lost=0, max_attempts=5, remaining_s=86_400.0, may_repeat=True)
+FRESH = Standing(attempts=0, lost=0, max_attempts=5, remaining_s=86_400.0, may_repeat=True, number=1)
 UNSAFE = replace(FRESH, may_repeat=False)
 STORED = Stored(StoredResult("k", 1, "s", None, None, (), "http://h/", 200, "yes"), Exchange())
 TIMEOUT = Temporary("timeout", "t", "headers")
@@ -101,3 +101,10 @@ def test_a_retry_waits_at_least_a_moment_and_a_returned_job_does_not() -> None:
     assert plan(TIMEOUT, FRESH, POLICY, random=lambda: 0.0).delay_s > 0
     assert plan(Lost(), FRESH, POLICY, random=lambda: 0.9).delay_s == 0
     assert plan(Released(), FRESH, POLICY, random=lambda: 0.9).delay_s == 0
+
+
+@pytest.mark.req("NFR-6")
+def test_a_fault_of_ours_backs_off_by_the_number_of_the_attempt_though_it_is_not_charged() -> None:
+    fault = Temporary("worker_error", "d")
+    delays = [plan(fault, replace(FRESH, number=n), POLICY, random=lambda: 1.0).delay_s for n in (1, 2, 5, 50)]
+    assert delays == [2.0, 4.0, 32.0, 600.0]
