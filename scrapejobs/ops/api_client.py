@@ -80,5 +80,5 @@ class ApiClient:
 def _told(problem: dict[str, Any]) -> str:
     """A problem in one line (RFC 9457)."""
     mistakes = [f"{error.get('pointer')}: {error.get('detail')}" for error in problem.get("errors", ())]
-    parts: list[Any] = [problem.get("title"), *(mistakes or [problem.get("detail")])]
-    return "; ".join(str(part) for part in parts if part) or json.dumps(problem)
+    texts = [problem.get("title", ""), *(mistakes or [problem.get("detail", "")])]
+    return "; ".join(text for text in texts if text) or json.dumps(problem)
