@@ -97,7 +97,7 @@ def create_database() -> str:
             if not connection.execute("select 1 from pg_database where datname = %s", [TEMPLATE]).fetchone():
                 unfinished = f"{TEMPLATE}_unfinished"
                 connection.execute(f'create database "{unfinished}"')
-                _migrate(_named(url, unfinished))
+                migrate(_named(url, unfinished))
                 connection.execute(f'alter database "{unfinished}" rename to "{TEMPLATE}"')
             name = sql.Identifier(url.rpartition("/")[2])
             connection.execute(sql.SQL("create database {} template {}").format(name, sql.Identifier(TEMPLATE)))
@@ -123,7 +123,7 @@ def wipe(connection: psycopg.Connection) -> None:
             connection.execute(sql.SQL("insert into {} table {}").format(*both))
 
 
-def _migrate(url: str) -> None:
+def migrate(url: str) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"],
         cwd=ROOT,

@@ -15,19 +15,18 @@ def servers() -> Iterator[Servers]:
     """Servers of these tests alone: some of them are killed."""
     with shared.running_servers() as running:
         (running["s3"].directory / "scrapejobs").mkdir()
+        shared.migrate(running.environment["DATABASE_URL"])
         yield running
 
 
 @pytest.fixture
 def service(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Service]:
-    """An empty, migrated service; `settings` by a marker-free indirect parameter. Its processes end with the test."""
+    """A service without a job, its settings by indirect parameter. Its processes end with the test."""
     service = Service(servers, tmp_path, **getattr(request, "param", {}))
-    service.manage("migrate", "--verbosity=0")
     yield service
     service.close()
     with psycopg.connect(servers.environment["DATABASE_URL"], autocommit=True) as conn:
-        conn.execute("DROP SCHEMA public CASCADE")
-        conn.execute("CREATE SCHEMA public")
+        shared.wipe(conn)
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """The real roles as processes on real servers of their own, as an operator would start them."""
 
+import base64
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import psycopg
 import requests
 
 from scrapejobs.adapters.embedded import Servers, free_port
+from scrapejobs.domain.webhook import new_secret
 from scrapejobs.ops.local.supervisor import is_ready
 from tests.e2e.waiting import wait_until
 
@@ -113,8 +116,23 @@ class Service:
 
     def key(self, tenant: str) -> str:
         if tenant not in self._keys:
-            self._keys[tenant] = self.manage("create_key", "--tenant", tenant).strip()
+            self._keys[tenant] = self._new_key(tenant)
         return self._keys[tenant]
+
+    def _new_key(self, tenant: str) -> str:
+        """As `create_key` makes it; straight into the tables, for there are many tenants and few seconds."""
+        from scrapejobs.store.keys import parse_key  # Django's settings are there only now
+
+        credential = parse_key(f"sj_{base32(10)}_{base32(20)}")
+        assert credential is not None
+        with psycopg.connect(self._env["DATABASE_URL"], autocommit=True) as conn:
+            conn.execute(
+                "WITH t AS (INSERT INTO tenant (name, webhook_secret) VALUES (%s, %s) RETURNING id)"
+                " INSERT INTO api_key (tenant_id, public_id, secret_sha256, scopes)"
+                " SELECT id, %s, %s, '{read,submit}' FROM t",
+                [tenant, new_secret(secrets.token_bytes(24)), credential.public_id, credential.sha256],
+            )
+        return str(credential)
 
     def ask(self, method: str, path: str, *, tenant: str = "acme", **options: Any) -> requests.Response:
         headers = {"Authorization": f"Bearer {self.key(tenant)}", **options.pop("headers", {})}
@@ -160,3 +178,8 @@ class Service:
         assert self.rows(held) == []
         assert self.rows("SELECT count(*) FROM job") == self.rows("SELECT count(DISTINCT job_id) FROM event")
         assert self.rows("SELECT job_id FROM event GROUP BY job_id HAVING count(*) > 1") == []
+
+
+def base32(n: int) -> str:
+    """Random bytes in the letters of keys."""
+    return base64.b32encode(secrets.token_bytes(n)).decode().lower()
