@@ -204,6 +204,7 @@ class Fetcher:
             max_field_size=limits.max_header_bytes,
             max_headers=limits.max_headers,
             trace_configs=[_traces(dial)],
+            middlewares=[_once],
         )
 
 
@@ -227,6 +228,22 @@ def _content_only(ask: _Ask) -> dict[str, str]:
     if ask.body is None:
         return {}
     return {name: value for name, value in ask.headers.items() if name.lower() == "content-type"}
+
+
+class _Cut(aiohttp.ClientError):
+    """The connection ended before the answer did."""
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Sends a request once. When its connection is cut, aiohttp would send a GET, PUT or DELETE again by itself: the
+    target would see more requests than the history tells and its rate allows (P4, NFR-6).
+    """
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _Cut from error
 
 
 def _traces(dial: Dial) -> aiohttp.TraceConfig:

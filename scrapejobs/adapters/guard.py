@@ -101,10 +101,8 @@ def guarded_connector(
     dns_timeout_s: float,
     lookup: Lookup | None = None,
 ) -> aiohttp.TCPConnector:
-    """A connector that dials what the policy allows and nothing else, once for each request.
-
-    Connections are not kept: on a reused one aiohttp sends an idempotent request again by itself, and the
-    target would see more requests than the history tells.
+    """A connector that dials what the policy allows and nothing else, once for each request: connections are not kept,
+    so none can have gone stale.
     """
     return aiohttp.TCPConnector(
         resolver=GuardedResolver(policy, lookup=lookup or system_lookup, timeout_s=dns_timeout_s),

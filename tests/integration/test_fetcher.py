@@ -208,6 +208,21 @@ async def test_an_answer_cut_short_is_temporary_and_never_a_result(
     assert detail in outcome.detail
 
 
+@pytest.mark.req("P4")
+@pytest.mark.req("NFR-6")
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "POST"])
+@pytest.mark.parametrize(("with_reset", "code"), [(False, "disconnected"), (True, "connection_reset")])
+async def test_a_request_whose_connection_is_cut_is_not_sent_again(
+    target: RawTarget, fetcher: Fetcher, method: str, with_reset: bool, code: str
+) -> None:
+    target.answers["/"] = then(b"", reset_it=with_reset)
+    outcome = await failed(fetcher, target.url("/"), method=method)
+    assert (type(outcome), outcome.code) == (Temporary, code)
+    assert len(target.requests) == 1
+    assert outcome.exchange is not None
+    assert outcome.exchange.wire_requests == 1
+
+
 @pytest.mark.case("target-6")
 async def test_only_the_total_deadline_ends_an_endless_header(target: RawTarget, fetcher: Fetcher) -> None:
     target.answers["/"] = then(head("HTTP/1.1 200 OK\nX: "), drip=b"x", every_s=0.02)
