@@ -5,11 +5,18 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Protocol
 
+from psycopg.errors import LockNotAvailable
+
 from scrapejobs.store import deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
 
 PERIOD_S: Final = 3600.0
+AGAIN_S: Final = 60.0
+LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '100ms'"
+"""To make or drop a partition takes its table alone. While that waits for somebody's long transaction (a backup), all
+others wait behind it, intake too: so not for long, and not often (NFR-2).
+"""
 RECEIPTS: Final = 5000
 
 
@@ -47,26 +54,33 @@ class Retention:
         self._today = today
 
     async def tick(self) -> float:
-        await self._make_partitions()
-        await self._drop_old_days()
+        is_kept = await self._keep_partitions()
         while await self._link.run(upkeep.expire_receipts(ttl_s=self._receipt_ttl_s, limit=RECEIPTS)) == RECEIPTS:
             pass
         await self._link.run(upkeep.forget_services(after_s=PERIOD_S))
         await self._link.run(upkeep.forget_hosts())
-        return PERIOD_S
+        return PERIOD_S if is_kept else AGAIN_S
+
+    async def _keep_partitions(self) -> bool:
+        """False when somebody's lock was in the way: there are days enough ahead to try again later."""
+        try:
+            await self._make_partitions()
+            await self._drop_old_days()
+        except LockNotAvailable as error:
+            events.loop_failed(self.name, error)
+            return False
+        return True
 
     async def _make_partitions(self) -> None:
-        conn = await self._link.conn()
         before = await self._link.run(partitions.days())
         for statement in partitions.create_statements(self._today(), days_ahead=self._ahead_days):
-            await conn.execute(statement)
+            await self._alter(statement)
         after = await self._link.run(partitions.days())
         if len(after) > len(before):
             events.partition_created(len(after) - len(before))
 
     async def _drop_old_days(self) -> None:
         """A day goes when all of its jobs are final; one that is not (a late requeue) keeps its day a while longer."""
-        conn = await self._link.conn()
         for day in await self._link.run(partitions.days()):
             if day >= self._today() - self._keep:
                 break
@@ -74,6 +88,12 @@ class Retention:
                 continue
             await asyncio.to_thread(self._objects.delete_prefix, f"{day.isoformat()}/")
             for statement in partitions.drop_statements(day):
-                await conn.execute(statement)
+                await self._alter(statement)
             await self._link.run(deliveries.forget_deliveries(day))
             events.partition_dropped(day)
+
+    async def _alter(self, statement: str) -> None:
+        conn = await self._link.conn()
+        async with conn.transaction():
+            await conn.execute(LOCK_TIMEOUT)
+            await conn.execute(statement)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg import AsyncConnection
 
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import first_of_day, object_key
@@ -139,3 +140,18 @@ async def test_old_receipts_and_silent_services_go(conn: Conn, link: Link, store
     await retention(link, store).tick()
     assert (await one(conn, "SELECT key FROM receipt"))["key"] == "young"
     assert (await one(conn, "SELECT name FROM service"))["name"] == "young"
+
+
+@pytest.mark.req("NFR-1")
+@pytest.mark.req("NFR-9")
+async def test_a_long_transaction_holds_partitions_up_and_makes_nobody_wait_behind_them(
+    conn: Conn, link: Link, store: ObjectStore, database_url: str, old_day: date
+) -> None:
+    async with await AsyncConnection.connect(database_url) as backup:
+        await backup.execute("LOCK TABLE job, attempt, event IN ACCESS SHARE MODE")
+        async with asyncio.timeout(1.0):
+            assert await retention(link, store).tick() <= 60.0
+        assert old_day in await run_async(conn, partitions.days())
+        await backup.rollback()
+    assert await retention(link, store).tick() == 3600.0
+    assert old_day not in await run_async(conn, partitions.days())
