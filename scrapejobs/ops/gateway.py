@@ -1,5 +1,6 @@
 """The gateway role: granian serves the WSGI application in one child process; this process answers the probes."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -62,6 +63,7 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
 def application() -> Front:
     """What granian's child serves. It dies with its parent: a killed gateway must not keep the port."""
     follow_parent(signal.SIGKILL)
+    atexit.register(os._exit, 0)  # before Python takes itself apart under granian's own threads, which abort then
     log.configure(role="gateway", service=os.environ[NAME])
     from scrapejobs.wsgi import application as wsgi
 
