@@ -2,9 +2,8 @@
 
 import hashlib
 import threading
-import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,7 +14,8 @@ from tests.e2e.waiting import wait_until
 class Hit:
     host: str
     path: str
-    at: float = field(default_factory=time.monotonic)
+    headers: dict[str, str]
+    body: bytes
 
 
 class Target:
@@ -88,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         target = self.server.target
-        target.hits.append(Hit(self.headers["Host"].partition(":")[0], self.path))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        target.hits.append(Hit(self.headers["Host"].partition(":")[0], self.path, dict(self.headers), body))
         kind = self.path.split("/")[1]
         if kind == "status":
             self._answer(int(self.path.split("/")[2]), b"no")

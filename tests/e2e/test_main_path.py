@@ -5,6 +5,7 @@ import time
 
 import pytest
 import requests
+from standardwebhooks import Webhook
 
 from tests.e2e.service import Service
 from tests.e2e.target import Target, page
@@ -50,6 +51,19 @@ def test_a_thousand_jobs_of_five_tenants_on_twenty_hosts_are_each_fetched_once(
     assert set(target.count().values()) == {1}
     assert service.rows("SELECT count(*) FROM attempt") == [(1000,)]
     service.check_nothing_left()
+
+
+@pytest.mark.req("FR-9")
+@pytest.mark.req("P6")
+def test_the_end_of_a_job_is_posted_signed_to_its_callback(service: Service, target: Target) -> None:
+    service.start_all()
+    job_id = service.submit(target.url("/page/1"), callback_url=target.url("/page/hook"))
+    target.wait_for("/page/hook")
+    (call,) = [hit for hit in target.hits if hit.path == "/page/hook"]
+    [(secret,)] = service.rows("SELECT webhook_secret FROM tenant WHERE name = 'acme'")
+    told = Webhook(secret).verify(call.body, call.headers)
+    assert (told["id"], told["status"]) == (job_id, "succeeded")
+    assert service.rows("SELECT id::text FROM event") == [(call.headers["webhook-id"],)]
 
 
 @pytest.mark.req("FR-7")
