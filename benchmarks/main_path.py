@@ -126,14 +126,20 @@ def queries_a_second(config: Config) -> float:
 
 
 def memory(config: Config) -> None:
-    with psycopg.connect(config.database_url.get_secret_value()) as conn:
-        for role, name, pid in conn.execute("SELECT role, name, pid FROM service ORDER BY role, name"):
-            try:
-                lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-            except FileNotFoundError:
+    """Resident and proportional set size of every role of this stack, a gateway with the child that serves."""
+    ours = f"DATABASE_URL={config.database_url.get_secret_value()}".encode()
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            argv = (process / "cmdline").read_bytes().decode().split("\0")
+            if ours not in (process / "environ").read_bytes().split(b"\0"):
                 continue
-            kib = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith(("Rss:", "Pss:"))}
-            print(f"{role:10} {name:20} rss {kib['Rss:'] / 1024:6.0f} MiB   pss {kib['Pss:'] / 1024:6.0f} MiB")
+            lines = (process / "smaps_rollup").read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue
+        kib = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith(("Rss:", "Pss:"))}
+        if "run_role" in argv or "--multiprocessing-fork" in argv:
+            role = argv[argv.index("run_role") + 1] if "run_role" in argv else "gateway's child"
+            print(f"{role:18} rss {kib['Rss:'] / 1024:6.0f} MiB   pss {kib['Pss:'] / 1024:6.0f} MiB")
 
 
 if __name__ == "__main__":
