@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e mutants lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -45,6 +45,8 @@ test-integration: .venv/installed-dev ## on real servers
 	.venv/bin/python -m pytest -n 2 tests/integration
 test-e2e: .venv/installed-dev ## real roles as processes
 	.venv/bin/python -m pytest tests/e2e
+mutants: .venv/installed-dev ## take each guard out, and see the test that holds it go red (ten minutes)
+	.venv/bin/python -m tests.mutants
 
 lint: .venv/installed-dev ## style, types, import rules, migrations
 	.venv/bin/python -m ruff check .

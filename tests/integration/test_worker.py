@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_network
 from typing import Any, Self
 
@@ -361,13 +362,23 @@ async def test_a_renewed_lease_is_trusted_from_when_it_was_asked_for(
     await until(lambda: target.hanging == 1)
     before = (await one(conn, "SELECT expires_at FROM lease"))["expires_at"]
     worker.clock_s = LEASE_S - 2
-    await worker.keeper.tick()
+    async with conn.transaction():
+        await conn.execute("LOCK TABLE lease IN EXCLUSIVE MODE")
+        renewing = asyncio.create_task(worker.keeper.tick())
+        await until(partial(_waits_for, conn, "lease"))
+        worker.clock_s += 10  # so long it took
+    await renewing
     await worker.lease_clock.tick()
     assert target.hanging == 1
     assert (await one(conn, "SELECT expires_at FROM lease"))["expires_at"] > before
     worker.clock_s = 2 * LEASE_S - 3
     await worker.lease_clock.tick()
     await until(lambda: target.hanging == 0)
+
+
+async def _waits_for(conn: Conn, table: str) -> bool:
+    row = await one(conn, "SELECT count(*) AS n FROM pg_locks WHERE NOT granted AND relation = %s::regclass", table)
+    return bool(row["n"])
 
 
 @pytest.mark.req("NFR-7")
@@ -384,6 +395,14 @@ async def test_the_lease_of_an_attempt_that_waits_for_its_report_is_renewed_too(
         await worker.keeper.tick()
         assert (await one(conn, "SELECT expires_at FROM lease"))["expires_at"] > before
     await worker.idle()
+
+
+@pytest.mark.req("P8")
+async def test_a_draining_worker_claims_nothing(conn: Conn, worker: Worker, target: Target) -> None:
+    await ready(conn, f"{target.url}/page")
+    await worker.claimer.drain(grace_s=1.0)
+    await worker.claimer.tick()
+    assert (await count(conn, "ready"), await count(conn, "lease")) == (1, 0)
 
 
 @pytest.mark.req("NFR-7")
