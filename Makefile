@@ -45,7 +45,7 @@ test-integration: .venv/installed-dev ## on real servers
 	.venv/bin/python -m pytest -n 2 tests/integration
 test-e2e: .venv/installed-dev ## real roles as processes
 	.venv/bin/python -m pytest tests/e2e
-mutants: .venv/installed-dev ## take each guard out, and see the test that holds it go red (ten minutes)
+mutants: .venv/installed-dev ## take each safeguard out, and see the test that holds it go red (ten minutes)
 	.venv/bin/python -m tests.mutants
 
 lint: .venv/installed-dev ## style, types, import rules, migrations

@@ -1,6 +1,6 @@
-"""Takes each guard out of a copy of the code and runs the tests that must notice: `python -m tests.mutants [WORD]`.
+"""Takes each safeguard out of a copy of the code and runs the tests that must notice: `python -m tests.mutants [WORD]`.
 
-Exit status 1 when a test stays green without its guard. A word narrows it to the guards whose row has that word.
+Exit status 1 when a test stays green without its safeguard. A word narrows it to the safeguards whose row has that word.
 """
 
 import re
@@ -11,19 +11,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutants.guards import ROOT, Guard, guards
+from tests.mutants.safeguards import ROOT, Safeguard, safeguards
 
 TESTS_FAILED = 1  # pytest's status; another (no such test) shows nothing
 BROKEN = re.compile(r"SyntaxError|Undefined|NameError|IndentationError")  # nor does a mutant that cannot run at all
 
 
 def main(words: list[str]) -> int:
-    chosen = [guard for guard in guards() if all(word.lower() in str(guard).lower() for word in words)]
+    chosen = [safeguard for safeguard in safeguards() if all(word.lower() in str(safeguard).lower() for word in words)]
     with tempfile.TemporaryDirectory(prefix="scrapejobs-mutants-") as directory:
         copy = Path(directory) / "copy"
         _copy_to(copy)
-        outcomes = [_show(guard, copy) for guard in chosen]
-    print(f"{sum(outcomes)} of {len(outcomes)} guards are held by their tests")
+        outcomes = [_show(safeguard, copy) for safeguard in chosen]
+    print(f"{sum(outcomes)} of {len(outcomes)} safeguards are held by their tests")
     return 0 if outcomes and all(outcomes) else 1
 
 
@@ -37,19 +37,19 @@ def _copy_to(copy: Path) -> None:
             shutil.copy2(ROOT / name, copy / name)
 
 
-def _show(guard: Guard, copy: Path) -> bool:
+def _show(safeguard: Safeguard, copy: Path) -> bool:
     """Whether each of its tests goes red, and how; one line each."""
-    file, held = copy / guard.file, True
+    file, held = copy / safeguard.file, True
     source = file.read_text()
-    file.write_text(guard.mutant(source))
-    for test in guard.red:
+    file.write_text(safeguard.mutant(source))
+    for test in safeguard.red:
         began = time.monotonic()
         argv = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", test]
         done = subprocess.run(argv, cwd=copy, capture_output=True, text=True, check=False)
         why = _why(done.stdout)
         is_red = done.returncode == TESTS_FAILED and not BROKEN.search(why)
         held &= is_red
-        print(f"{'red' if is_red else 'NOT RED':8}{time.monotonic() - began:6.1f} s  {guard.name}", flush=True)
+        print(f"{'red' if is_red else 'NOT RED':8}{time.monotonic() - began:6.1f} s  {safeguard.name}", flush=True)
         print(f"{'':18}{test}\n{'':18}{why[:160]}", flush=True)
     file.write_text(source)
     return held
