@@ -1,6 +1,6 @@
 """Takes each safeguard out of a copy of the code and runs the tests that must notice: `python -m tests.mutants [WORD]`.
 
-Exit status 1 when a test stays green without its safeguard. A word narrows it to the safeguards whose row has that word.
+Exit status 1 when a test stays green without its safeguard. A word narrows it to the rows that have that word.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The table of safeguards fits the code: a safeguard that moved, or a test that was renamed, must not stay in it unseen."""
+"""The table of safeguards fits the code: one that moved, or a test that was renamed, must not stay in it unseen."""
 
 import pytest
 
