@@ -15,7 +15,7 @@ from scrapejobs.telemetry import events
 
 POLL_WITHOUT_BUS_S: Final = 0.25
 BACK_OFF_S: Final = 0.2
-BACK_OFF_CAP_S: Final = 5.0
+BACK_OFF_CAP_S: Final = 2.0
 HUNG_AFTER_S: Final = 120.0
 STOP_S: Final = 3.0
 CANCELS: Final = 3

@@ -40,6 +40,6 @@ class DispatchLease:
                 if not await self._link.run(dispatch.hold(epoch=self.epoch, lease_s=self._lease_s)):
                     self.holds_until = asked
                     return
-            except psycopg.OperationalError:
+            except psycopg.Error:
                 continue  # the lease ends by the clock if this goes on
             self.holds_until = asked + self._lease_s

@@ -45,13 +45,14 @@ class Dispatcher:
         self._pace = pace
         self._clock = clock
         self._term: Term | None = None
+        self._epoch: int | None = None
 
     @property
     def leads(self) -> bool:
         return self._term is not None
 
     async def tick(self) -> float:
-        """One pass. Any error drops the memory: the next pass takes the lease again and rebuilds."""
+        """One pass. Any error drops the memory: the next pass takes the lease again, as a new epoch, and rebuilds."""
         term = self._term or await self._stand_for_election()
         if term is None:
             return STANDBY_S
@@ -67,16 +68,18 @@ class Dispatcher:
 
     async def aclose(self) -> None:
         """Hands over at once."""
-        term = self._term
         self._end_term()
-        if term is not None:
-            await self._lease_link.run(dispatch.resign(epoch=term.epoch))
+        if self._epoch is not None:
+            await self._lease_link.run(dispatch.resign(epoch=self._epoch))
 
     async def _stand_for_election(self) -> "Term | None":
         asked = self._clock()
-        epoch = await self._lease_link.run(dispatch.take(holder=self._holder, lease_s=self._pace.lease_s))
+        epoch = await self._lease_link.run(
+            dispatch.take(holder=self._holder, lease_s=self._pace.lease_s, epoch=self._epoch)
+        )
         if epoch is None:
             return None
+        self._epoch = epoch
         lease = DispatchLease(self._lease_link, epoch, lease_s=self._pace.lease_s, since=asked, clock=self._clock)
         term = Term(self._link, self._bus, lease, default=self._default, pace=self._pace, clock=self._clock)
         self._term = term

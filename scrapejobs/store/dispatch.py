@@ -15,9 +15,11 @@ CHUNK: Final = 5000
 
 
 @verb()
-def take(*, holder: str, lease_s: float) -> Steps[int | None]:
-    """Becomes the dispatcher; the new epoch, or None while another one is."""
-    rows = yield Statement("dispatcher/take", {"holder": holder, "lease_s": lease_s})
+def take(*, holder: str, lease_s: float, epoch: int | None = None) -> Steps[int | None]:
+    """Becomes the dispatcher; the new epoch, or None while another one is. Who held the last lease, under `epoch`, need
+    not wait for its end.
+    """
+    rows = yield Statement("dispatcher/take", {"holder": holder, "lease_s": lease_s, "epoch": epoch})
     return int(rows[0]["epoch"]) if rows else None
 
 

@@ -48,6 +48,20 @@ def test_nothing_is_lost_when_each_server_is_killed_during_a_run(service: Servic
     service.check_nothing_left()
 
 
+@pytest.mark.req("NFR-8")
+@pytest.mark.case("S7")
+@pytest.mark.parametrize("service", [{"SCRAPEJOBS_DISPATCH_LEASE_S": "3600"}], indirect=True)
+def test_after_a_restart_of_postgres_the_dispatcher_does_not_wait_for_its_own_lease_to_end(
+    service: Service, target: Target
+) -> None:
+    service.start_all()
+    service.wait_for(service.submit(target.url("/page/before")), "succeeded")
+    service.servers["postgres"].kill()
+    service.servers["postgres"].start()
+    wait_until(lambda: service.ask("GET", "/jobs?limit=1").status_code == 200, what="the API to answer")
+    service.wait_for(service.submit(target.url("/page/after")), "succeeded")
+
+
 @pytest.mark.req("P10")
 def test_intake_answers_with_valkey_the_object_store_and_all_workers_down(service: Service, target: Target) -> None:
     *_, worker = service.start_all()

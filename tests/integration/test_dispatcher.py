@@ -83,6 +83,18 @@ async def take_lease_away(conn: Conn) -> None:
     await conn.execute("UPDATE dispatcher SET expires_at = clock_timestamp() - interval '1 second'")
 
 
+async def leading_epoch(conn: Conn) -> int:
+    return int((await one(conn, "SELECT epoch FROM dispatcher"))["epoch"])
+
+
+async def cut_others(conn: Conn) -> None:
+    """Every connection but this one is cut, as by a restart of the server."""
+    await conn.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+
+
 async def claim(conn: Conn, n: int, *, worker_id: UUID = WORKER) -> list[dict[str, Any]]:
     return await run_async(conn, transitions.claim(worker_id=worker_id, worker="w", limit=n, lease_s=30.0))
 
@@ -451,20 +463,47 @@ async def test_the_floor_rises_with_the_living_rows_and_hides_none(conn: Conn, s
 
 @pytest.mark.req("NFR-8")
 @pytest.mark.case("S7")
-async def test_after_its_connections_were_cut_the_dispatcher_leads_again(conn: Conn, scheduler: Schedulers) -> None:
+async def test_after_its_connections_were_cut_the_dispatcher_leads_again_without_waiting_for_its_lease(
+    conn: Conn, scheduler: Schedulers
+) -> None:
     await make_worker(conn, slots=10)
     me = scheduler()
     await me.tick()
-    await conn.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
-    )
+    epoch = await leading_epoch(conn)
+    await cut_others(conn)
     job = await make_job(conn)
     with pytest.raises(psycopg.OperationalError):
         await me.tick()
     assert not me.loop.leads
-    await take_lease_away(conn)
     with pytest.raises(psycopg.OperationalError):
         await me.tick()  # its second connection was cut too
     await me.tick()
     assert await where(conn, job.id) == ("queued", "ready")
+    assert await leading_epoch(conn) == epoch + 1  # what it may have sent before is fenced
+
+
+@pytest.mark.req("NFR-6")
+async def test_only_the_last_holder_takes_a_lease_before_its_end(conn: Conn) -> None:
+    first = await run_async(conn, dispatch.take(holder="a", lease_s=0.0))
+    second = await run_async(conn, dispatch.take(holder="b", lease_s=60.0))
+    assert first is not None
+    assert second is not None
+    assert await run_async(conn, dispatch.take(holder="a", lease_s=1.0, epoch=first)) is None
+    assert await run_async(conn, dispatch.take(holder="b", lease_s=60.0, epoch=second)) == second + 1
+    assert not await run_async(conn, dispatch.hold(epoch=second, lease_s=60.0))
+
+
+@pytest.mark.req("NFR-8")
+async def test_a_dispatcher_that_failed_before_it_was_stopped_hands_over_all_the_same(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    old, new = scheduler(name="old"), scheduler(name="new")
+    await old.tick()
+    await cut_others(conn)
+    with pytest.raises(psycopg.OperationalError):
+        await old.tick()
+    with pytest.raises(psycopg.OperationalError):
+        await old.loop.aclose()  # over the connection that was cut
+    await old.loop.aclose()
+    await new.tick()
+    assert new.loop.leads
