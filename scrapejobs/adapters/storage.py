@@ -6,8 +6,9 @@ first needed and blocks: in an event loop call it in a thread.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
@@ -34,6 +35,22 @@ _LINK_TYPE = "application/octet-stream"  # a browser must not show what a target
 
 class StorageUnavailable(Exception):  # noqa: N818 - says what it is
     """The object store did not do what was asked; another try may succeed. Carries nothing of its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object as a listing shows it; `size` in bytes."""
+
+    key: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Objects in the order of their keys. `after`: where the next page starts, None when this is the last."""
+
+    objects: tuple[StoredObject, ...]
+    after: str | None
 
 
 class ObjectStore:
@@ -116,15 +133,30 @@ class ObjectStore:
         n_deleted = 0
         with _translated():
             for page in self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
-                keys = [found["Key"] for found in page.get("Contents", [])]
-                if not keys:
-                    continue
-                doomed = [{"Key": key} for key in keys]
-                answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": doomed, "Quiet": True})  # type: ignore[typeddict-item]
-                if answer.get("Errors"):
-                    raise StorageUnavailable(f"{len(answer['Errors'])} objects could not be deleted")
-                n_deleted += len(keys)
+                n_deleted += self._delete([found["Key"] for found in page.get("Contents", [])])
         return n_deleted
+
+    def list_page(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> Page:
+        """The next objects behind a key, at most 1000: one request. Raises `StorageUnavailable`."""
+        with _translated():
+            found = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, StartAfter=after, MaxKeys=limit)
+        objects = tuple(StoredObject(one["Key"], one["Size"]) for one in found.get("Contents", []))
+        return Page(objects, objects[-1].key if found.get("IsTruncated") and objects else None)
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Remove up to 1000 objects in one request; those that are not there are as good. Raises
+        `StorageUnavailable`, when some may be gone.
+        """
+        with _translated():
+            self._delete(keys)
+
+    def _delete(self, keys: Sequence[str]) -> int:
+        if keys:
+            doomed = [{"Key": key} for key in keys]
+            answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": doomed, "Quiet": True})  # type: ignore[typeddict-item]
+            if answer.get("Errors"):
+                raise StorageUnavailable(f"{len(answer['Errors'])} objects could not be deleted")
+        return len(keys)
 
     @asynccontextmanager
     async def _request(

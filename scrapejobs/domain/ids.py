@@ -1,9 +1,21 @@
-"""UUIDv7 (RFC 9562, section 5.7): ids that sort by time, and the day that an id belongs to."""
+"""UUIDv7 (RFC 9562, section 5.7): ids that sort by time, the day that an id belongs to, and the keys of objects."""
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KEY = re.compile(r"\d{4}-\d\d-\d\d/([1-9]\d{0,17})/([0-9a-f-]{36})/([1-9]\d{0,17})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyParts:
+    """Whose object a key names: the job, its tenant, and the fence of the attempt that stored it."""
+
+    job_id: UUID
+    tenant_id: int
+    seq: int
 
 
 def uuid7(*, unix_ms: int, random_bits: int) -> UUID:
@@ -35,3 +47,16 @@ def object_key(*, job_id: UUID, tenant_id: int, seq: int) -> str:
     that a late worker can never write over another attempt's object.
     """
     return f"{day_of(job_id).isoformat()}/{tenant_id}/{job_id}/{seq}"
+
+
+def key_parts(key: str) -> KeyParts | None:
+    """What `object_key` made a key of; None for every key that it did not make."""
+    match = _KEY.fullmatch(key)
+    if match is None:
+        return None
+    try:
+        parts = KeyParts(UUID(match[2]), int(match[1]), int(match[3]))
+        made = object_key(job_id=parts.job_id, tenant_id=parts.tenant_id, seq=parts.seq)
+    except (ValueError, OverflowError):
+        return None
+    return parts if made == key else None

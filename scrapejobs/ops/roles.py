@@ -23,6 +23,7 @@ from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
 from scrapejobs.scheduler.dispatcher import Dispatcher
+from scrapejobs.scheduler.orphans import Orphans, Walk
 from scrapejobs.scheduler.retention import Retention
 from scrapejobs.scheduler.sweeper import Promoter, Sweeper
 from scrapejobs.scheduler.term import Pace
@@ -108,8 +109,8 @@ def publisher(around: Surroundings) -> Crew:
 
 
 def scheduler(around: Surroundings) -> Crew:
-    """The dispatcher (one leads), the sweeper, due retries, partitions and retention."""
-    config = around.config
+    """The dispatcher (one leads), the sweeper, due retries, partitions and retention, orphans."""
+    config, objects = around.config, object_store(around.config)
     pace = Pace(
         lease_s=config.dispatch_lease_s,
         ready_ttl_s=config.ready_ttl_s,
@@ -130,11 +131,12 @@ def scheduler(around: Surroundings) -> Crew:
         Promoter(around.link(), around.bus, sweep_s=config.sweep_s),
         Retention(
             around.link(),
-            object_store(config),
+            objects,
             keep_days=config.retention_days,
             ahead_days=config.partitions_ahead_days,
             receipt_ttl_s=config.receipt_ttl_s,
         ),
+        Orphans(Walk(around.link(), objects, keep_days=config.retention_days, remove=True)),
     ]
     return _crew(loops, around.announcer("scheduler"), hand_over=dispatcher.aclose)
 

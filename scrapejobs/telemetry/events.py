@@ -169,6 +169,19 @@ def result_missing(job_id: UUID) -> None:
     _log.error("result_missing", job_id=job_id)
 
 
+def orphans_removed(n: int, *, bytes: int) -> None:  # noqa: A002 - as of an attempt
+    """`n` objects that no job names and no attempt can name any more were removed; their sizes together."""
+    metrics.ORPHANS_REMOVED.inc(n)
+    _log.info("orphans_removed", n=n, bytes=bytes)
+
+
+def objects_unknown(n: int) -> None:
+    """`n` objects in the bucket are of jobs that the database does not know though it has their day: it was restored
+    from a backup, or somebody else uses the bucket. They are left alone.
+    """
+    _log.warning("objects_unknown", n=n)
+
+
 def bus_down() -> None:
     """Valkey cannot be reached: loops poll instead of being woken."""
     _log.warning("bus_down")

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
-from scrapejobs.domain.outcome import Cancelled, Outcome, Released, Temporary
+import psycopg
+
+from scrapejobs.domain.outcome import Cancelled, Outcome, Released, Stored, Temporary
 from scrapejobs.store import transitions
 from scrapejobs.store.link import Link
+from scrapejobs.store.orphans import orphans
 from scrapejobs.store.reports import ended
 from scrapejobs.telemetry import events
 from scrapejobs.worker.reporter import Reporter
@@ -113,9 +116,18 @@ class Claimer:
     async def _conclude(self, held: Held, outcome: Outcome) -> None:
         row = await self._reporter.tell(ended(held.claimed, outcome))
         _narrate(held, outcome, row)
-        # Not without a row: the lease may be gone because an earlier report was applied and its answer was lost.
-        if row is not None and not row["applied"]:
-            await self._runner.forget(outcome)
+        if isinstance(outcome, Stored) and (row is None or not row["applied"]):
+            await self._forget(outcome.result.key)
+
+    async def _forget(self, key: str) -> None:
+        """Removes the object of a report that had no effect. The database says whether it is nobody's: the report
+        may have been applied before, and only its answer was lost. What cannot be asked now, the scheduler finds.
+        """
+        try:
+            if key in (await self._link.run(orphans([key]))).orphans:
+                await self._runner.forget(key)
+        except psycopg.OperationalError as error:
+            events.loop_failed("forget", error)
 
 
 def _broken_off(held: Held) -> Outcome | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -21,7 +22,7 @@ class Runner(Protocol):
 
     async def run(self, claimed: dict[str, Any]) -> Outcome: ...
 
-    async def forget(self, outcome: Outcome) -> None: ...
+    async def forget(self, key: str) -> None: ...
 
 
 class FetchRunner:
@@ -40,15 +41,10 @@ class FetchRunner:
             await self._keep(key, fetched)
         return Stored(_result(key, fetched), fetched.exchange)
 
-    async def forget(self, outcome: Outcome) -> None:
-        """Removes the object of an attempt whose report came too late. One that cannot be removed now goes with its
-        day's prefix (NFR-9).
-        """
-        if isinstance(outcome, Stored):
-            try:
-                await self._store.delete(outcome.result.key)
-            except StorageUnavailable:
-                return
+    async def forget(self, key: str) -> None:
+        """Removes an orphan. One that cannot be removed now is found by the scheduler (ADR-0019)."""
+        with suppress(StorageUnavailable):
+            await self._store.delete(key)
 
     async def _keep(self, key: str, fetched: Fetched) -> None:
         """Stores the bytes, trying for as long as the lease holds: a fault of our own is no reason to fetch again.

@@ -140,6 +140,7 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
     reports = f'[{{"seq": {leases[0]}, "job_id": "{job}", "next": "failed", "outcome": "permanent",'
     reports += ' "error_code": "http_404", "charged": true, "lost": false, "expired_only": false}]'
     worker = UUID(int=1)
+    ids = some(connection, "SELECT array_agg(id) FROM (SELECT id FROM job ORDER BY id LIMIT 1000) j")
     return {
         "job/publish": {"limit": 100},
         "ready/claim": {"limit": 20, "lease_s": 60.0, "worker_id": worker, "worker": "w"},
@@ -158,15 +159,16 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
         "job/lock": {"id": job},
         "job/view": {"ids": [job], "tenant_id": 1},
         "attempt/of_job": {"id": job, "tenant_id": 1},
+        "job/orphans": {"keys": [f"k/{i}" for i in ids], "job_ids": ids, "seqs": list(range(len(ids)))},
     }
 
 
 HOT = (
     "job/publish", "ready/claim", "lease/report", "lease/renew", "lease/standing", "lease/expired", "queued/appended",
     "ready/outstanding", "ready/dispatch", "ready/take_back", "job/finish", "job/overdue", "job/page",
-    "dead_letter/list", "job/lock", "job/view", "attempt/of_job",
+    "dead_letter/list", "job/lock", "job/view", "attempt/of_job", "job/orphans",
 )  # fmt: skip
-BY_ID = ("job/lock", "job/view", "attempt/of_job", "lease/report")
+BY_ID = ("job/lock", "job/view", "attempt/of_job", "lease/report", "job/orphans")
 BIG = re.compile(r"(job|attempt|event)_\d{8}|queued")
 
 

@@ -473,8 +473,8 @@ class Faulty:
             raise self._fault
         return self._fault
 
-    async def forget(self, outcome: Outcome) -> None:
-        await self._sound.forget(outcome)
+    async def forget(self, key: str) -> None:
+        await self._sound.forget(key)
 
 
 def _unreportable() -> list[Exception | Outcome]:

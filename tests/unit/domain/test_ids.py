@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from scrapejobs.domain.ids import day_of, first_at, first_of_day, object_key, uuid7
+from scrapejobs.domain.ids import KeyParts, day_of, first_at, first_of_day, key_parts, object_key, uuid7
 
 RFC_EXAMPLE = UUID("017F22E2-79B0-7CC3-98C4-DC0C0C07398F")
 
@@ -37,3 +37,32 @@ def test_an_id_belongs_to_the_utc_day_of_its_time() -> None:
 @pytest.mark.req("NFR-9")
 def test_an_object_key_begins_with_the_day_and_ends_with_the_fence() -> None:
     assert object_key(job_id=RFC_EXAMPLE, tenant_id=7, seq=42) == f"2022-02-22/7/{RFC_EXAMPLE}/42"
+
+
+@pytest.mark.req("NFR-9")
+def test_a_key_of_ours_is_read_back_to_what_it_was_made_of() -> None:
+    assert key_parts(f"2022-02-22/7/{RFC_EXAMPLE}/42") == KeyParts(RFC_EXAMPLE, 7, 42)
+
+
+@pytest.mark.req("NFR-9")
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "readme.txt",
+        f"2022-02-23/7/{RFC_EXAMPLE}/42",
+        f"2022-02-22/07/{RFC_EXAMPLE}/42",
+        f"2022-02-22/7/{RFC_EXAMPLE}/042",
+        f"2022-02-22/7/{RFC_EXAMPLE}/0",
+        f"2022-02-22/7/{RFC_EXAMPLE}/-1",
+        f"2022-02-22/7/{RFC_EXAMPLE}/42/",
+        f"2022-02-22/7/{RFC_EXAMPLE}/42\n",
+        f"2022-02-22/7/{RFC_EXAMPLE}/\N{ARABIC-INDIC DIGIT FOUR}",
+        f"2022-02-22/7/{RFC_EXAMPLE}/{10**18}",
+        f"2022-02-22/7/{str(RFC_EXAMPLE).upper()}/42",
+        f"2022-02-22/7/{'-' * 36}/42",
+        f"9999-12-31/7/{UUID(int=(1 << 128) - 1)}/42",
+    ],
+)
+def test_a_key_that_we_did_not_make_is_nobodys(key: str) -> None:
+    assert key_parts(key) is None

@@ -70,6 +70,8 @@ TOLD = {
         {"key": "2026-01-02/7/a/1", "reason": "refused"},
     ),
     "result_missing": (lambda: events.result_missing(JOB), "error", {"job_id": JOB}),
+    "orphans_removed": (lambda: events.orphans_removed(3, bytes=12), "info", {"n": 3, "bytes": 12}),
+    "objects_unknown": (lambda: events.objects_unknown(3), "warning", {"n": 3}),
     "bus_down": (events.bus_down, "warning", {}),
     "bus_up": (events.bus_up, "info", {}),
 }
@@ -126,6 +128,13 @@ def test_an_event_is_counted_once_under_its_labels(event: str, name: str, labels
     before = sample(name, **labels)
     TOLD[event][0]()
     assert sample(name, **labels) == before + 1
+
+
+@pytest.mark.req("NFR-9")
+def test_each_removed_orphan_is_counted():
+    before = sample("scrapejobs_orphans_removed_total")
+    TOLD["orphans_removed"][0]()
+    assert sample("scrapejobs_orphans_removed_total") == before + 3
 
 
 @pytest.mark.req("NFR-8")
