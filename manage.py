@@ -19,6 +19,10 @@ NO_SERVERS = {  # for a text that reaches none: who reads how to start has none 
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["run_role"]:
+        from scrapejobs.ops.stopping import end_at_once
+
+        end_at_once()
     from django.conf import settings
     from django.core.management import execute_from_command_line
 

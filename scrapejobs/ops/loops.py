@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import signal
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.ops import stopping
 from scrapejobs.ops.health import Health
 from scrapejobs.telemetry import events
 
@@ -64,21 +64,25 @@ class Crew:
 
 async def run_crew(crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> None:
     """Runs a role until SIGTERM or SIGINT, then drains it. Returns when all is handed over."""
-    told_to_stop, stopping = asyncio.Event(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    told_to_stop, call = asyncio.Event(), asyncio.get_running_loop().call_soon_threadsafe
+    with stopping.instead(lambda: call(told_to_stop.set)):
+        await _run_until(told_to_stop, crew, bus=bus, wakes=wakes, health=health)
+
+
+async def _run_until(told_to_stop: asyncio.Event, crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> None:
+    ended = asyncio.Event()
     for loop in crew.loops:
         health.ready(loop.name, ok=False, detail="starting")
     hearing = asyncio.create_task(bus.listen(), name="bus")
     tasks = [
-        asyncio.create_task(drive(loop, bus=bus, wakes=wakes, health=health, stopping=stopping), name=loop.name)
+        asyncio.create_task(drive(loop, bus=bus, wakes=wakes, health=health, ended=ended), name=loop.name)
         for loop in crew.loops
     ]
     try:
         await told_to_stop.wait()
         health.draining()
         await crew.drain()
-        stopping.set()
+        ended.set()
         wakes.signal_all()
         await _end(tasks)
         await crew.leave()
@@ -87,11 +91,11 @@ async def run_crew(crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> Non
         await bus.aclose()
 
 
-async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, stopping: asyncio.Event) -> None:
-    """Ticks a loop until `stopping`. A failed tick is told, and tried again after a growing, jittered rest."""
+async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, ended: asyncio.Event) -> None:
+    """Ticks a loop until `ended`. A failed tick is told, and tried again after a growing, jittered rest."""
     woken = wakes.event_for(loop.wakes_on)
     failures = 0
-    while not stopping.is_set():
+    while not ended.is_set():
         woken.clear()
         health.beat(loop.name, stale_after_s=HUNG_AFTER_S)
         began = time.monotonic()
@@ -102,21 +106,21 @@ async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, stopping:
             events.loop_failed(loop.name, error)
             health.ready(loop.name, ok=False, detail=type(error).__name__)
             back_off_s = min(BACK_OFF_CAP_S, BACK_OFF_S * 2.0**failures)
-            await _wait(stopping, back_off_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, no secret
+            await _wait(ended, back_off_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, no secret
             continue
         failures = 0
         events.tick(loop.name, time.monotonic() - began)
         health.ready(loop.name, ok=True)
         if loop.wakes_on and not bus.connected:
             rest_s = min(rest_s, POLL_WITHOUT_BUS_S)
-        await _rest(woken, stopping, rest_s)
+        await _rest(woken, ended, rest_s)
 
 
-async def _rest(woken: asyncio.Event, stopping: asyncio.Event, rest_s: float) -> None:
+async def _rest(woken: asyncio.Event, ended: asyncio.Event, rest_s: float) -> None:
     if rest_s <= 0:
         await asyncio.sleep(0)
         return
-    waits = [asyncio.ensure_future(woken.wait()), asyncio.ensure_future(stopping.wait())]
+    waits = [asyncio.ensure_future(woken.wait()), asyncio.ensure_future(ended.wait())]
     try:
         await asyncio.wait(waits, timeout=rest_s, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from prometheus_client import REGISTRY
 
-from scrapejobs.ops import gateway
+from scrapejobs.ops import gateway, stopping
 from scrapejobs.ops.collector import RowGauges
 from scrapejobs.ops.console import WRONG_USE, whole
 from scrapejobs.ops.health import Health
@@ -73,6 +73,7 @@ class Command(BaseCommand):
                 self._run_loops(role, config, name=name, slots=slots, metrics_port=metrics_port)
         except OSError as error:
             raise CommandError(f"{role}: {error}") from error
+        stopping.ignore()
         sys.stdout.flush()
 
     def _run_loops(self, role: str, config: Any, *, name: str, slots: int, metrics_port: int) -> None:
