@@ -17,6 +17,7 @@ from scrapejobs.adapters.bus import Bus, SyncBus
 from scrapejobs.adapters.fetcher import Fetcher, FetchLimits
 from scrapejobs.adapters.storage import ObjectStore
 from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.domain.ids import object_key
 from scrapejobs.domain.outcome import Lost, Outcome, Permanent, Released
 from scrapejobs.store import transitions
 from scrapejobs.store.link import Link
@@ -319,6 +320,27 @@ async def test_the_result_of_a_job_that_was_cancelled_before_the_report_is_disca
     assert await where(conn, job.id) == ("cancelled", None)
     day = (await one(conn, "SELECT (created_at AT TIME ZONE 'UTC')::date AS day FROM job"))["day"]
     assert await store.head(f"{day.isoformat()}/1/{job.id}/{job.seq}") is None
+
+
+@pytest.mark.req("P4")
+@pytest.mark.case("S9")
+async def test_the_object_of_a_report_that_came_too_late_is_removed_at_once(
+    conn: Conn, worker: Worker, store: ObjectStore, target: Target
+) -> None:
+    job = await ready(conn, f"{target.url}/hang")
+    await worker.claimer.tick()
+    await until(lambda: target.hanging == 1)
+    (held,) = worker.slots.held.values()
+    await run_async(conn, tell(end_of(Made(job.id, job.seq, 1, job.host, held.claimed), Lost())))
+    target.let_go.set()
+    await worker.idle()
+    assert await where(conn, job.id) == ("queued", "queued")
+    assert (await asyncio.to_thread(store.list_page, prefix=_prefix_of(job))).objects == ()
+    assert await count(conn, "attempt") == 1
+
+
+def _prefix_of(job: Made) -> str:
+    return object_key(job_id=job.id, tenant_id=1, seq=job.seq).rpartition("/")[0]
 
 
 @pytest.mark.req("NFR-4")
