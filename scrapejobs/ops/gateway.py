@@ -5,9 +5,7 @@ import multiprocessing
 import os
 import signal
 import socket
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -19,6 +17,7 @@ from scrapejobs.adapters.embedded.parent_death import follow_parent
 from scrapejobs.config import Config
 from scrapejobs.gateway.front import Front
 from scrapejobs.ops.health import Health
+from scrapejobs.ops.metrics_folder import metrics_folder
 from scrapejobs.telemetry import log, metrics
 
 FACTORY: Final = "scrapejobs.ops.gateway:application"
@@ -28,11 +27,11 @@ NAME: Final = "GATEWAY_NAME"
 
 def serve(config: Config, *, name: str, metrics_port: int) -> None:
     """Serves until SIGTERM or SIGINT; requests under way are answered first. Raises OSError when a port is busy."""
-    with tempfile.TemporaryDirectory(prefix="scrapejobs-metrics-") as directory:
-        metrics.share_with_parent(Path(directory))
+    with metrics_folder() as folder:
+        metrics.share_with_parent(folder)
         health = Health(
             {"postgres": postgres_check(config), "http": http_check(config)},
-            registry=metrics.registry_for_parent(Path(directory)),
+            registry=metrics.registry_for_parent(folder),
         )
         _see_that_it_is_free(config)
         health.serve(config.bind, metrics_port)

@@ -1,10 +1,12 @@
 """What only the real HTTP server shows: slow and broken clients."""
 
 import socket
+from pathlib import Path
 
 import pytest
 import requests
 
+from scrapejobs.adapters.embedded import free_port
 from tests.e2e.service import Service
 
 N_SLOW = 12  # more than there are threads
@@ -59,3 +61,29 @@ def test_a_client_that_goes_away_leaves_the_gateway_serving(service: Service) ->
     for _ in range(N_SLOW):
         begun(service, length=100).close()
     assert requests.get(f"http://127.0.0.1:{service.port}/healthz", timeout=2).status_code == 200
+
+
+@pytest.mark.req("FR-13")
+@pytest.mark.case("S24")
+def test_what_a_killed_gateway_left_on_disk_is_removed_and_what_a_living_one_has_is_not(
+    service: Service, tmp_path: Path
+) -> None:
+    def folders() -> set[Path]:
+        return set(tmp_path.glob("scrapejobs-metrics-*"))
+
+    killed = service.start("gateway", TMPDIR=str(tmp_path))
+    service.wait_ready(killed)
+    left = folders()
+    killed.kill()
+    assert folders() == left
+    assert len(left) == 1
+    living = service.start("gateway", TMPDIR=str(tmp_path))
+    service.wait_ready(living)
+    mine = folders()
+    assert len(mine) == 1
+    assert mine.isdisjoint(left)
+    another = service.start("gateway", TMPDIR=str(tmp_path), PORT=str(free_port()))
+    service.wait_ready(another)
+    assert mine < folders()
+    assert (living.stop(), another.stop()) == (0, 0)
+    assert folders() == set()
