@@ -1,12 +1,13 @@
 """Brings back what fell out: expired leases (P9), retries whose time has come, jobs past their deadline."""
 
+from functools import partial
 from typing import Final
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.outcome import Lost
 from scrapejobs.store import transitions, upkeep
 from scrapejobs.store.link import Link
-from scrapejobs.store.reports import ReportVerb, ended
+from scrapejobs.store.reports import ReportVerb, ended, tell_all
 from scrapejobs.telemetry import events
 
 BATCH: Final = 500
@@ -31,14 +32,17 @@ class Sweeper:
 
     async def _sweep(self) -> bool:
         rows = await self._link.run(upkeep.expired(limit=BATCH))
-        if rows:
-            swept = await self._link.run(self._report([ended(row, Lost(), expired_only=True) for row in rows]))
+        if not rows:
+            return False
+        lost = [ended(row, Lost(), expired_only=True) for row in rows]
+        swept = await tell_all(self._link, self._report, lost, on_error=partial(events.loop_failed, self.name))
+        if swept:
             events.leases_swept(len(swept))
             for seq, row in swept.items():
                 events.attempt_ended(row["job_id"], seq, outcome="lost")
             await self._bus.wake("queued")
             await self._bus.wake("finished")
-        return len(rows) == BATCH
+        return bool(swept) and len(rows) == BATCH
 
     async def _expire(self) -> bool:
         due = await self._link.run(upkeep.overdue(limit=BATCH))

@@ -6,9 +6,11 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+import psycopg
 
 from scrapejobs.domain.outcome import Exchange, Lost, Outcome, Permanent, Released, Stored, Temporary
 from scrapejobs.domain.retry import RetryPolicy, Standing, plan
+from scrapejobs.store.link import Link
 from scrapejobs.store.run import Row, Verb
 
 _NAMES: Final = {
@@ -48,9 +50,34 @@ def ended(claimed: Row, outcome: Outcome, *, expired_only: bool = False) -> Ende
         max_attempts=claimed["max_attempts"],
         remaining_s=claimed["remaining_s"],
         number=claimed["number"],
-        may_repeat=params["method"] in SAFE_METHODS or params["retry_unsafe"],
+        may_repeat=params.get("method") in SAFE_METHODS or params.get("retry_unsafe", False),
     )
     return Ended(claimed["seq"], claimed["job_id"], outcome, standing, expired_only)
+
+
+async def tell_all(
+    link: Link, report: ReportVerb, attempts: Sequence[Ended], *, on_error: Callable[[Exception], None]
+) -> dict[int, Row]:
+    """Reports attempts in one statement: the rows of `transitions.report`. If one cannot be told at all (a bug, such as
+    a text that Postgres refuses), each is told alone, and that one as a failure of ours; if not even that can be told,
+    its lease stands and it is left out (cases S11, S16). Raises `psycopg.OperationalError` when none could be told.
+    """
+    try:
+        return await link.run(report(attempts))
+    except psycopg.OperationalError:
+        raise  # the surroundings: all of them are told again
+    except Exception as error:  # noqa: BLE001 - one job must not keep the others from being told
+        if len(attempts) > 1:
+            alone = [await tell_all(link, report, [one], on_error=on_error) for one in attempts]
+            return {seq: row for rows in alone for seq, row in rows.items()}
+        on_error(error)
+        if attempts[0].outcome == (fault := _unreportable(error)):
+            return {}
+        return await tell_all(link, report, [replace(attempts[0], outcome=fault)], on_error=on_error)
+
+
+def _unreportable(error: Exception) -> Temporary:
+    return Temporary("worker_error", f"the attempt could not be reported: {type(error).__name__}")
 
 
 def rows_of(attempts: Sequence[Ended], *, policy: RetryPolicy, random: Callable[[], float]) -> str:

@@ -95,6 +95,34 @@ async def test_two_sweepers_at_once_sweep_each_lease_once(conn: Conn, link: Link
     assert await rows(conn, "SELECT DISTINCT lost FROM job") == [{"lost": 1}]
 
 
+@pytest.mark.req("P9")
+@pytest.mark.case("S11")
+async def test_one_lost_job_that_cannot_be_reported_does_not_keep_the_others_from_being_swept(
+    conn: Conn, link: Link, bus: Bus
+) -> None:
+    first, bad, last = [await make_job(conn, status="running", lease_s=-0.1) for _ in range(3)]
+    await conn.execute(  # as nothing of ours would write it: the attempt is recorded already
+        "INSERT INTO attempt (job_id, seq, number, worker, started_at, finished_at, outcome, charged)"
+        " VALUES (%s, %s, 1, 'w', clock_timestamp(), clock_timestamp(), 'lost', false)",
+        [bad.id, bad.seq],
+    )
+    assert await sweeper(link, bus).tick() == 15.0
+    assert [await where(conn, job.id) for job in (first, last)] == [("queued", "queued")] * 2
+    assert await where(conn, bad.id) == ("running", "lease")
+
+
+@pytest.mark.req("P9")
+@pytest.mark.case("S11")
+async def test_a_lost_job_whose_parameters_nobody_can_read_is_swept_and_not_repeated(
+    conn: Conn, link: Link, bus: Bus
+) -> None:
+    strange, sound = [await make_job(conn, status="running", lease_s=-0.1, params=p) for p in ("{}", "{}")]
+    await conn.execute("UPDATE job SET params = %s WHERE id = %s", [msgspec.json.encode(PARAMS).decode(), sound.id])
+    await sweeper(link, bus).tick()
+    assert await where(conn, strange.id) == ("failed", None)
+    assert await where(conn, sound.id) == ("queued", "queued")
+
+
 @pytest.mark.req("NFR-4")
 @pytest.mark.case("S9")
 async def test_a_lease_that_was_renewed_meanwhile_is_not_swept(conn: Conn) -> None:
