@@ -1,14 +1,18 @@
 """Day partitions: made ahead, and dropped with their day's objects when retention has passed (NFR-9)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Protocol
 
+from psycopg import AsyncConnection
 from psycopg.errors import LockNotAvailable
+from psycopg.rows import DictRow
 
 from scrapejobs.store import deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
+from scrapejobs.store.run import run_async
 from scrapejobs.telemetry import events
 
 PERIOD_S: Final = 3600.0
@@ -87,13 +91,27 @@ class Retention:
             if await self._link.run(partitions.has_unfinished(day)):
                 continue
             await asyncio.to_thread(self._objects.delete_prefix, f"{day.isoformat()}/")
+            if await self._drop(day):
+                await self._link.run(deliveries.forget_deliveries(day))
+                events.partition_dropped(day)
+
+    async def _drop(self, day: date) -> bool:
+        """Drops a day, unless one of its jobs was requeued since it was looked at: under this lock none can be."""
+        async with self._altering() as conn:
+            await conn.execute(partitions.LOCK_JOBS)
+            if await run_async(conn, partitions.has_unfinished(day)):
+                return False
             for statement in partitions.drop_statements(day):
-                await self._alter(statement)
-            await self._link.run(deliveries.forget_deliveries(day))
-            events.partition_dropped(day)
+                await conn.execute(statement)
+            return True
 
     async def _alter(self, statement: str) -> None:
+        async with self._altering() as conn:
+            await conn.execute(statement)
+
+    @asynccontextmanager
+    async def _altering(self) -> AsyncIterator[AsyncConnection[DictRow]]:
         conn = await self._link.conn()
         async with conn.transaction():
             await conn.execute(LOCK_TIMEOUT)
-            await conn.execute(statement)
+            yield conn

@@ -8,6 +8,8 @@ from scrapejobs.domain.ids import first_of_day
 from scrapejobs.store.run import Statement, Steps, verb
 
 PARTITIONED: Final = ("job", "attempt", "event")
+LOCK_JOBS: Final = "LOCK TABLE ONLY job IN ACCESS EXCLUSIVE MODE"
+"""What dropping a partition takes anyway; taken first, what is read under it holds until the drop."""
 
 
 def name_of(table: str, day: date) -> str:

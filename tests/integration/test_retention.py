@@ -3,21 +3,23 @@
 import asyncio
 import hashlib
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 from psycopg import AsyncConnection
+from psycopg.rows import dict_row
 
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import first_of_day, object_key
 from scrapejobs.scheduler.retention import Retention, today_utc
-from scrapejobs.store import partitions
+from scrapejobs.store import partitions, transitions
 from scrapejobs.store.link import Link
-from scrapejobs.store.run import run_async
-from tests.integration.factories import Conn, count, make_job, one, rows
+from scrapejobs.store.run import run, run_async
+from tests.integration.factories import Conn, count, make_job, one, rows, where
 
 KEEP_DAYS = 30
 BODY = b"test"
@@ -112,6 +114,55 @@ async def test_while_the_objects_cannot_be_removed_the_rows_stay(conn: Conn, lin
         await retention(link, Away()).tick()
     assert old_day in await days(conn)
     assert await count(conn, "job") == 1
+
+
+class Meanwhile:
+    """An object store at which something happens while a day's objects are removed."""
+
+    def __init__(self, store: ObjectStore, happens: Callable[[], object]) -> None:
+        self._store = store
+        self._happens = happens
+
+    def delete_prefix(self, prefix: str) -> int:
+        n = self._store.delete_prefix(prefix)
+        self._happens()
+        return n
+
+
+async def make_dead_letter(conn: Conn, old_day: date) -> UUID:
+    made = await make_job(conn, status="failed", id=id_of(old_day, 1), finish_published_at=datetime.now().astimezone())
+    return made.id
+
+
+@pytest.mark.req("NFR-3")
+@pytest.mark.req("P1")
+async def test_a_dead_letter_requeued_while_its_days_objects_are_removed_is_not_lost(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date
+) -> None:
+    job_id = await make_dead_letter(conn, old_day)
+
+    def requeue() -> None:
+        assert run(transitions.requeue(job_id, tenant_id=None)) == "requeued"
+        connection.close()  # this thread's own
+
+    await retention(link, Meanwhile(store, requeue)).tick()
+    assert await where(conn, job_id) == ("queued", "unpublished")
+    await run_async(conn, transitions.publish(limit=1))
+    assert await where(conn, job_id) == ("queued", "queued")
+
+
+@pytest.mark.req("NFR-3")
+@pytest.mark.req("P1")
+async def test_a_requeue_under_way_keeps_the_day(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date, database_url: str
+) -> None:
+    job_id = await make_dead_letter(conn, old_day)
+    async with await AsyncConnection.connect(database_url, row_factory=dict_row) as person:
+        assert await run_async(person, transitions.requeue(job_id, tenant_id=None)) == "requeued"
+        await retention(link, store).tick()
+        await person.commit()
+    await retention(link, store).tick()
+    assert await where(conn, job_id) == ("queued", "unpublished")
 
 
 @pytest.mark.req("NFR-9")
