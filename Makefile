@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e mutants lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -38,13 +38,17 @@ up: .venv/installed ## the whole service on this machine; Ctrl-C stops it
 demo: .venv/installed ## one run of the main job, shown; URL=... fetches that instead
 	@exec .venv/bin/python manage.py demo $(if $(URL),--url "$$URL")
 
-test: test-unit test-integration test-e2e ## all tests
+test: test-unit test-integration test-e2e test-chaos ## all tests
 test-unit: .venv/installed-dev ## no servers, seconds
 	.venv/bin/python -m pytest tests/unit
 test-integration: .venv/installed-dev ## on real servers
 	.venv/bin/python -m pytest -n 2 tests/integration
 test-e2e: .venv/installed-dev ## real roles as processes
 	.venv/bin/python -m pytest tests/e2e
+test-chaos: .venv/installed-dev ## real roles under fire, the short part
+	.venv/bin/python -m pytest tests/chaos
+chaos: .venv/installed-dev ## every fault of the chaos suite, and its scorecard (a quarter of an hour)
+	.venv/bin/python -m tests.chaos $(CHAOS)
 mutants: .venv/installed-dev ## take each safeguard out, and see the test that holds it go red (ten minutes)
 	.venv/bin/python -m tests.mutants
 

@@ -19,6 +19,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests import servers
 
 UNIT = Path(__file__).parent / "unit"
+CHAOS = Path(__file__).parent / "chaos"
 FORBIDDEN_IN_UNIT_TESTS = frozenset({"socket.connect", "socket.bind", "socket.getaddrinfo"})
 
 
@@ -46,9 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _needs_servers(config: pytest.Config) -> bool:
-    """Whether anything beside tests/unit was asked for."""
+    """Whether anything beside tests/unit was asked for, and beside tests/chaos, which runs servers of its own."""
     asked = [Path(config.invocation_params.dir, argument.partition("::")[0]) for argument in config.args]
-    return not all(path.resolve().is_relative_to(UNIT) for path in asked)
+    return not all(path.is_relative_to(UNIT) or path.is_relative_to(CHAOS) for path in map(Path.resolve, asked))
 
 
 def _only_distributes(config: pytest.Config) -> bool:

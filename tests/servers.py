@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psycopg
@@ -45,14 +45,14 @@ def forget_the_developers_environment() -> None:
 
 
 @contextlib.contextmanager
-def running_servers() -> Iterator[embedded.Servers]:
+def running_servers(postgres_options: Mapping[str, str] = POSTGRES_OPTIONS) -> Iterator[embedded.Servers]:
     """A set of servers of its own in a fresh directory, stopped and removed at the end."""
     base = Path(tempfile.mkdtemp(prefix="scrapejobs-test-"))
     base.chmod(0o711)  # as root, the database server's other user passes through
     data_dir = base / "data"
     try:
         with embedded.hold(data_dir):
-            servers = embedded.start_servers(data_dir, postgres_options=POSTGRES_OPTIONS)
+            servers = embedded.start_servers(data_dir, postgres_options=postgres_options)
             try:
                 yield servers
             finally:

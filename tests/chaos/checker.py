@@ -1,0 +1,294 @@
+"""The one judge of a round: from a history to a verdict, without looking at anything else.
+
+Each rule is a function from the histories of jobs to sentences about what broke it; README's promises name the rules.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar
+
+from tests.chaos.history import Attempt, Call, Deed, Event, History, Hit, Job
+from tests.chaos.pages import KINDS, body_of, kind_of
+
+T = TypeVar("T", Attempt, Event, Call)
+Rule = Callable[["_File"], Iterator[str]]
+POISON_AFTER = 3
+INTERRUPTS = frozenset({"kill", "term", "freeze"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a round showed: a sentence for each violation; all but `jobs` and `slowest_recovery_s` must be empty."""
+
+    jobs: int
+    lost: tuple[str, ...]
+    doubled: tuple[str, ...]
+    wrong_states: tuple[str, ...]
+    orphans: tuple[str, ...]
+    slowest_recovery_s: float | None
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.lost or self.doubled or self.wrong_states or self.orphans)
+
+
+def check(history: History) -> Verdict:
+    """The verdict on a round that was healed and drained."""
+    files = _files(history)
+    return Verdict(
+        jobs=len(history.jobs),
+        lost=(*_missing(history), *_each(files, _unfinished, _untold)),
+        doubled=(*_same_key(history), *_each(files, _twice_told, _twice_stored, _fetched_after_cancel)),
+        wrong_states=(
+            *_each(files, _wrong_end, _wrong_result, _wrong_attempts, _wrong_calls),
+            *_too_many_at_once(history),
+            *_lost_attempts(history),
+            *history.left,
+            *history.crashes,
+        ),
+        orphans=tuple(sorted(_orphans(history))),
+        slowest_recovery_s=slowest_recovery_s(history),
+    )
+
+
+@dataclass(frozen=True)
+class _File:
+    """All that is known of one job."""
+
+    job: Job
+    history: History
+    attempts: tuple[Attempt, ...]
+    events: tuple[Event, ...]
+    hits: tuple[Hit, ...]
+    calls: tuple[Call, ...]
+    asked: Counter[tuple[str, str]]
+
+    @cached_property
+    def n_requeues(self) -> int:
+        """At most: one whose answer is unknown may have been done."""
+        return self.asked["requeue", "ok"] + self.asked["requeue", "unknown"]
+
+    @cached_property
+    def outcomes(self) -> Counter[str]:
+        return Counter(attempt.outcome for attempt in self.attempts)
+
+    def says(self, what: str) -> str:
+        return f"job {self.job.id} ({self.job.path}): {what}"
+
+
+def _files(history: History) -> list[_File]:
+    attempts, events, calls = _by_job(history.attempts), _by_job(history.events), _by_job(history.calls)
+    hits: defaultdict[str, list[Hit]] = defaultdict(list)
+    for hit in history.hits:
+        hits[hit.path].append(hit)
+    asked: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for one in history.asked:
+        if one.job_id is not None:
+            asked[one.job_id][one.what, one.result] += 1
+    return [
+        _File(
+            job,
+            history,
+            tuple(sorted(attempts[job.id], key=lambda attempt: attempt.number)),
+            tuple(events[job.id]),
+            tuple(hits[job.path]),
+            tuple(calls[job.id]),
+            asked[job.id],
+        )
+        for job in history.jobs
+    ]
+
+
+def _by_job(items: Iterable[T]) -> defaultdict[str | None, list[T]]:
+    grouped: defaultdict[str | None, list[T]] = defaultdict(list)
+    for item in items:
+        grouped[item.job_id].append(item)
+    return grouped
+
+
+def _each(files: Iterable[_File], *rules: Rule) -> Iterator[str]:
+    for file in files:
+        for rule in rules:
+            for what in rule(file):
+                yield file.says(what)
+
+
+# ---- lost (P1, P6, NFR-7)
+
+
+def _missing(history: History) -> Iterator[str]:
+    there = {job.id for job in history.jobs}
+    for one in history.asked:
+        if one.what == "submit" and one.result == "ok" and one.job_id not in there:
+            yield f"job {one.job_id} ({one.path}) was accepted and is not there"
+
+
+def _unfinished(file: _File) -> Iterator[str]:
+    if file.job.final is None:
+        yield "has no final state"
+
+
+def _untold(file: _File) -> Iterator[str]:
+    if file.job.final is not None and not (file.job.is_told and file.events):
+        yield "is final without a finish event"
+    taken = {call.event_id for call in file.calls if call.status is not None and 200 <= call.status < 300}
+    for event in file.events if file.job.has_callback else ():
+        if event.id not in taken | file.history.given_up:
+            yield f"event {event.id} never reached its receiver"
+
+
+# ---- doubled (P4, P5, P6, P7)
+
+
+def _same_key(history: History) -> Iterator[str]:
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for job in history.jobs:
+        ids[job.key].add(job.id)
+    for one in history.asked:
+        if one.what == "submit" and one.result == "ok" and one.key and one.job_id:
+            ids[one.key].add(one.job_id)
+    for key, its in ids.items():
+        if len(its) > 1:
+            yield f"key {key} has {len(its)} jobs: {', '.join(sorted(its))}"
+
+
+def _twice_told(file: _File) -> Iterator[str]:
+    if len(file.events) > 1 + file.n_requeues:
+        yield f"has {len(file.events)} finish events and {file.n_requeues} requeues"
+    for strange in {call.event_id for call in file.calls} - {event.id for event in file.events}:
+        yield f"its receiver got the event {strange}, which is not there"
+
+
+def _twice_stored(file: _File) -> Iterator[str]:
+    if file.outcomes["stored"] > 1:
+        yield f"has {file.outcomes['stored']} applied results"
+
+
+def _fetched_after_cancel(file: _File) -> Iterator[str]:
+    """A job whose lease was taken before the cancel may still be at the target; one that waited may not (P7)."""
+    for attempt in file.attempts:
+        if file.job.final == "cancelled" and file.job.finished_at and attempt.started_at > file.job.finished_at:
+            yield f"attempt {attempt.number} started after its cancel"
+
+
+# ---- wrong states (P2, P3, P4, P6)
+
+
+def _wrong_end(file: _File) -> Iterator[str]:
+    job, kind = file.job, KINDS[kind_of(file.job.path)]
+    allowed = {(kind.final, kind.code)}
+    if file.asked["cancel", "ok"] + file.asked["cancel", "unknown"]:
+        allowed.add(("cancelled", None))
+    if file.asked["cancel", "ok"]:
+        allowed = {("cancelled", None)}
+    if file.outcomes["lost"] >= POISON_AFTER:
+        allowed.add(("failed", "poison"))
+    if job.final is not None and (job.final, job.code if job.final == "failed" else None) not in allowed:
+        yield f"ended as {job.final} {job.code or ''}; may end as {sorted(allowed, key=str)}"
+
+
+def _wrong_result(file: _File) -> Iterator[str]:
+    job = file.job
+    if job.final != "succeeded":
+        return
+    found = next((one for one in file.history.objects if one.key == job.result_key), None)
+    if found is None:
+        yield f"succeeded and its object {job.result_key} is not there"
+    elif (found.size, found.sha256) != (job.result_size, job.result_sha256):
+        yield f"object {found.key} is not the {job.result_size} bytes that the row says"
+    elif found.sha256 != hashlib.sha256(body_of(job.path)).hexdigest():
+        yield "its result is not what the target answered"
+
+
+def _wrong_attempts(file: _File) -> Iterator[str]:
+    job, n_attempts = file.job, len(file.attempts)
+    if len(file.hits) > n_attempts:
+        yield f"{len(file.hits)} requests at the target, {n_attempts} attempts recorded"
+    if file.history.is_quiet and job.final != "cancelled" and len(file.hits) < n_attempts:
+        yield f"{n_attempts} attempts recorded, {len(file.hits)} requests at the target, and nothing was wrong"
+    if job.final == "succeeded" and not file.outcomes["stored"]:
+        yield "succeeded without an attempt that stored"
+    if job.final != "succeeded" and file.outcomes["stored"]:
+        yield f"an attempt stored, and it ended as {job.final}"
+    numbers = [attempt.number for attempt in file.attempts]
+    if numbers != list(range(1, n_attempts + 1)):
+        yield f"its attempts are numbered {numbers}"
+    for attempt in file.attempts:
+        if attempt.outcome in {"lost", "released"} and attempt.is_charged:
+            yield f"attempt {attempt.number} was {attempt.outcome} and is charged"
+    n_charged = sum(attempt.is_charged for attempt in file.attempts)
+    if not file.n_requeues and n_charged != job.n_charged:
+        yield f"{n_charged} attempts are charged, and the row says {job.n_charged}"
+
+
+def _wrong_calls(file: _File) -> Iterator[str]:
+    if any(not call.is_valid for call in file.calls):
+        yield "a call of its receiver was not signed as Standard Webhooks says"
+    if file.calls and not file.job.has_callback:
+        yield "somebody was called who had not asked for it"
+
+
+def _too_many_at_once(history: History) -> Iterator[str]:
+    """The host's slots, counted at the host itself (NFR-6)."""
+    moments: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    for hit in history.hits:
+        moments[hit.host].append((hit.at, 1))
+        if hit.ended_at is not None:
+            moments[hit.host].append((hit.ended_at, -1))
+    for host, changes in moments.items():
+        n_open = most = 0
+        for _, change in sorted(changes):
+            n_open += change
+            most = max(most, n_open)
+        if most > history.host_slots:
+            yield f"host {host} had {most} exchanges at once; it has {history.host_slots} slots"
+
+
+def _lost_attempts(history: History) -> Iterator[str]:
+    for attempt in history.attempts if history.loses_no_attempt else ():
+        if attempt.outcome == "lost":
+            yield f"job {attempt.job_id}: {attempt.worker} lost attempt {attempt.number} and should have handed it back"
+
+
+# ---- orphans, recovery
+
+
+def _orphans(history: History) -> set[str]:
+    return {one.key for one in history.objects} - {job.result_key for job in history.jobs}
+
+
+def slowest_recovery_s(history: History) -> float | None:
+    """The longest time from the deed that interrupted an attempt to the start of the job's next one; after a heal, the
+    time to the next start of any job. None when nothing was interrupted.
+    """
+    next_starts = [
+        (attempt, following.started_at)
+        for file in _files(history)
+        for attempt, following in pairwise(file.attempts)
+        if attempt.outcome in {"lost", "released"}
+    ]
+    times = [start - deed.at for attempt, start in next_starts if (deed := _cause(attempt, history.deeds))]
+    starts = sorted(attempt.started_at for attempt in history.attempts)
+    times += [
+        starts[n] - deed.at
+        for deed in history.deeds
+        if deed.what == "heal" and (n := bisect_left(starts, deed.at)) < len(starts)
+    ]
+    return max(times, default=None)
+
+
+def _cause(attempt: Attempt, deeds: Iterable[Deed]) -> Deed | None:
+    """The deed that its worker suffered during it, the first one."""
+    suffered = [
+        deed
+        for deed in deeds
+        if deed.what in INTERRUPTS
+        and deed.label == attempt.worker
+        and attempt.started_at <= deed.at <= attempt.finished_at
+    ]
+    return min(suffered, key=lambda deed: deed.at, default=None)

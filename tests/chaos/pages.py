@@ -1,0 +1,43 @@
+"""What the target's paths do, `/<kind>/<anything>`, and so how a job for one may end."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+PAGE_BYTES = 10_240
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`final` is how a job for it ends when nobody interferes; `code` the failure code of one that fails."""
+
+    final: str = "succeeded"
+    code: str | None = None
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "page": Kind(),  # at once
+        "slow": Kind(),  # in five parts over half a second
+        "busy": Kind(),  # 503 to the first two requests
+        "later": Kind(),  # 429 with Retry-After: 1 to the first request
+        "cut": Kind(),  # the connection ends in mid-body at the first request
+        "nul": Kind(),  # a body half of NUL bytes
+        "hang": Kind(),  # nothing until the gate is opened
+        "gone": Kind("failed", "http_404"),
+        "down": Kind("failed", "http_503"),  # 503 to every request
+    }
+)
+
+
+def kind_of(path: str) -> str:
+    return path.split("/")[1]
+
+
+def body_of(path: str) -> bytes:
+    """The bytes that only this path has."""
+    digest = hashlib.sha256(path.encode()).digest()
+    if kind_of(path) == "nul":
+        return (digest + b"\0" * 32) * (PAGE_BYTES // 64)
+    return digest * (PAGE_BYTES // 32)

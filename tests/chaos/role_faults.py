@@ -1,0 +1,116 @@
+"""What is done to the processes of the service, and to jobs from all sides at once."""
+
+from random import Random
+
+from tests.chaos.fault import Fault, Inject
+from tests.chaos.world import SHORT, World
+
+LEASE_S = float(SHORT["SCRAPEJOBS_LEASE_S"])
+DISPATCH_LEASE_S = float(SHORT["SCRAPEJOBS_DISPATCH_LEASE_S"])
+
+
+def nothing(world: World, rng: Random) -> None:
+    for _ in world.turns(1.0):
+        pass
+
+
+def kill(role: str) -> Inject:
+    """kill -9 of any member of the role, every two seconds or so."""
+
+    def inject(world: World, rng: Random) -> None:
+        for _ in world.turns(2.0):
+            label = rng.choice(world.supervisor.labels(role))
+            world.supervisor.wait_ready(label)
+            world.rest(rng.uniform(0.0, 1.0))
+            world.supervisor.kill(label)
+
+    return inject
+
+
+def storm(world: World, rng: Random) -> None:
+    """kill -9 of any member, once a second or so, whether it is ready or just starting."""
+    for _ in world.turns(0.6):
+        world.rest(rng.uniform(0.0, 0.8))
+        world.supervisor.kill(rng.choice(world.supervisor.labels()))
+
+
+def rolling_restart(world: World, rng: Random) -> None:
+    """SIGTERM to one member after the other, each ready again before the next; each leaves with 0."""
+    labels = world.supervisor.labels()
+    rng.shuffle(labels)
+    for turn in world.turns(0.1):
+        label = labels[turn % len(labels)]
+        status = world.supervisor.stop(label)
+        assert status == 0, f"{label} left with {status} after SIGTERM"
+        world.supervisor.wait_ready(label)
+
+
+def stop_worker_past_its_lease(world: World, rng: Random) -> None:
+    """Case S9: SIGSTOP with jobs in hand, until others have its jobs; then SIGCONT."""
+    for _ in world.turns(0.5):
+        label = rng.choice(world.supervisor.labels("worker"))
+        world.supervisor.freeze(label)
+        world.rest(LEASE_S + rng.uniform(1.5, 3.0))
+        world.supervisor.thaw(label)
+        world.rest(rng.uniform(0.5, 1.5))
+
+
+def kill_leader(world: World, rng: Random) -> None:
+    """The dispatching scheduler is killed, again and again; the other one takes over."""
+    for _ in world.turns(DISPATCH_LEASE_S + 1.0):
+        world.rest(rng.uniform(0.0, 1.0))
+        world.supervisor.kill(world.leader())
+
+
+def stop_leader_past_its_lease(world: World, rng: Random) -> None:
+    """The dispatching scheduler is stopped until the other one leads, and wakes up believing that it does."""
+    for _ in world.turns(1.0):
+        label = world.leader()
+        world.supervisor.freeze(label)
+        world.rest(DISPATCH_LEASE_S + rng.uniform(0.5, 2.0))
+        world.supervisor.thaw(label)
+
+
+def trade_publishers(world: World, rng: Random) -> None:
+    """Of two publishers one is killed or stopped for a while, then the other."""
+    labels = world.supervisor.labels("publisher")
+    for turn in world.turns(0.5):
+        label = labels[turn % len(labels)]
+        if rng.random() < 0.5:
+            world.supervisor.kill(label)
+            continue
+        world.supervisor.freeze(label)
+        world.rest(rng.uniform(0.2, 1.5))
+        world.supervisor.thaw(label)
+
+
+RACES = {"page": 50, "slow": 20, "gone": 30}
+
+FAULTS = (
+    Fault("nothing", "nothing is done to the service", nothing, seconds=5.0, is_quiet=True),
+    *(
+        Fault(f"kill-{role}", f"a {role} is killed every two seconds", kill(role))
+        for role in ("gateway", "publisher", "scheduler", "worker", "courier")
+    ),
+    Fault("storm", "any process is killed, about once a second", storm, seconds=30.0),
+    Fault(
+        "rolling-restart",
+        "each process in turn gets SIGTERM and leaves with 0",
+        rolling_restart,
+        seconds=20.0,
+        loses_no_attempt=True,
+    ),
+    Fault(
+        "worker-stopped", "a worker is stopped past its lease and continued", stop_worker_past_its_lease, seconds=15.0
+    ),
+    Fault("leader-killed", "the dispatching one of two schedulers is killed", kill_leader),
+    Fault(
+        "leader-stopped",
+        "the dispatching scheduler is stopped past its lease and continued",
+        stop_leader_past_its_lease,
+    ),
+    Fault("two-publishers", "of two publishers one at a time is killed or stopped", trade_publishers),
+    Fault(
+        "races", "jobs are cancelled, requeued and finished at once", nothing, shapes=RACES, cancels=0.3, requeues=0.3
+    ),
+)
