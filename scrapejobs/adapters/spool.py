@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from contextlib import suppress
 from tempfile import SpooledTemporaryFile
 
 MEMORY_BYTES = 1024 * 1024
@@ -46,9 +47,10 @@ class Spool:
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        """Throw away what came."""
+        """Throw away what came; a full disk is no reason to keep it."""
         self._pending.clear()
-        self._file.close()
+        with suppress(OSError):  # it would write what it still holds, and closes all the same
+            self._file.close()
 
     def _flush(self) -> None:
         data = b"".join(self._pending)

@@ -136,6 +136,7 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "unexpected_content": ("permanent", "the answer is not what the job expects"),
         # our side
         "worker_error": ("temporary", "the worker failed at this job"),
+        "store_unavailable": ("temporary", "the object store did not take the answer before the job's deadline"),
     }
 )
 

@@ -11,7 +11,7 @@ LOST_WORKER: Final = "lost_worker"
 DEADLINE_EXCEEDED: Final = "deadline_exceeded"
 _MAY_HAVE_TAKEN: Final = "its worker went away; not repeated, because the target may have taken it"
 
-OURS: Final = frozenset({"worker_error"})
+OURS: Final = frozenset({"worker_error", "store_unavailable"})
 """Faults of our own side: tried again, and never counted against the job's attempts."""
 
 NOTHING_SENT: Final = frozenset({"dns", "connect", "tls"})
@@ -30,8 +30,8 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a job stood when the attempt began. `may_repeat`: its method is safe, or the client said so. `number`: of
-    the attempt, counted whether charged or not.
+    """Where a job stood when the attempt began, but for `remaining_s`: the seconds from its end to the deadline.
+    `may_repeat`: its method is safe, or the client said so. `number`: of the attempt, counted whether charged or not.
     """
 
     attempts: int
@@ -96,18 +96,21 @@ def _after_temporary(outcome: Temporary, standing: Standing, policy: RetryPolicy
         return Plan("failed", reason=reason, host_pause_s=pause_s)
     if not standing.may_repeat and outcome.phase not in NOTHING_SENT:
         detail = f"{outcome.detail}; not repeated, because the target could take it as a new action"
-        return Plan("failed", reason=Reason("temporary", outcome.code, detail), host_pause_s=pause_s)
+        return Plan("failed", charged=charged, reason=Reason("temporary", outcome.code, detail), host_pause_s=pause_s)
     # What is not charged must back off all the same, or a fault of ours would hit the target again and again.
     delay_s = max(backoff_s(attempts if charged else standing.number, policy, random), pause_s or 0.0)
+    delay_s = max(delay_s, 0.001)  # 0 would mean the front
     if delay_s >= standing.remaining_s:
-        detail = f"the deadline is before the next attempt; the last one: {outcome.detail}"
-        return Plan(
-            "failed",
-            charged=charged,
-            reason=Reason("permanent", DEADLINE_EXCEEDED, detail),
-            host_pause_s=pause_s,
-        )
-    return Plan("queued", delay_s=max(delay_s, 0.001), charged=charged, reason=reason, host_pause_s=pause_s)
+        return Plan("failed", charged=charged, reason=_overdue(outcome, charged=charged), host_pause_s=pause_s)
+    return Plan("queued", delay_s=delay_s, charged=charged, reason=reason, host_pause_s=pause_s)
+
+
+def _overdue(outcome: Temporary, *, charged: bool) -> Reason:
+    """Why a job fails that cannot try again before its deadline. A fault of ours keeps its own code: the job must not
+    be blamed, and whoever works through the dead letters finds them together.
+    """
+    detail = f"the deadline is before the next attempt; the last one: {outcome.detail}"
+    return Reason("permanent", DEADLINE_EXCEEDED, detail) if charged else Reason("temporary", outcome.code, detail)
 
 
 def _after_lost(standing: Standing, policy: RetryPolicy) -> Plan:

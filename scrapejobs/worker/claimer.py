@@ -59,7 +59,7 @@ class Claimer:
             transitions.claim(worker_id=self._worker_id, worker=self._worker, limit=free, lease_s=self._lease_s)
         )
         for row in rows:
-            held = Held(row, ends_at=asked + self._lease_s)
+            held = Held(row, ends_at=asked + self._lease_s, deadline_at=self._slots.clock() + row["remaining_s"])
             self._slots.held[held.seq] = held
             held.task = asyncio.create_task(self._attempt(held), name=f"attempt-{held.seq}")
         return self._poll_s
@@ -114,7 +114,8 @@ class Claimer:
             return Temporary("worker_error", f"the worker failed: {type(error).__name__}")
 
     async def _conclude(self, held: Held, outcome: Outcome) -> None:
-        row = await self._reporter.tell(ended(held.claimed, outcome))
+        remaining_s = held.deadline_at - self._slots.clock()
+        row = await self._reporter.tell(ended(held.claimed | {"remaining_s": remaining_s}, outcome))
         _narrate(held, outcome, row)
         if isinstance(outcome, Stored) and (row is None or not row["applied"]):
             await self._forget(outcome.result.key)

@@ -11,7 +11,7 @@ from scrapejobs.adapters.answer import Expectation
 from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import object_key
-from scrapejobs.domain.outcome import Outcome, Stored, StoredResult
+from scrapejobs.domain.outcome import Outcome, Stored, StoredResult, failure
 from scrapejobs.telemetry import events
 
 _STORE_AGAIN_S: Final = (0.2, 5.0)
@@ -33,12 +33,14 @@ class FetchRunner:
         self._store = store
 
     async def run(self, claimed: dict[str, Any]) -> Outcome:
+        give_up_at = asyncio.get_running_loop().time() + claimed["remaining_s"]
         fetched = await self._fetcher.fetch(request_of(claimed))
         if not isinstance(fetched, Fetched):
             return fetched
         key = object_key(job_id=claimed["job_id"], tenant_id=claimed["tenant_id"], seq=claimed["seq"])
         with fetched.body:
-            await self._keep(key, fetched)
+            if not await self._keep(key, fetched, give_up_at=give_up_at):
+                return failure("store_unavailable", exchange=fetched.exchange)
         return Stored(_result(key, fetched), fetched.exchange)
 
     async def forget(self, key: str) -> None:
@@ -46,9 +48,9 @@ class FetchRunner:
         with suppress(StorageUnavailable):
             await self._store.delete(key)
 
-    async def _keep(self, key: str, fetched: Fetched) -> None:
-        """Stores the bytes, trying for as long as the lease holds: a fault of our own is no reason to fetch again.
-        `succeeded` may be said only of what can be read (P3), hence the look afterwards.
+    async def _keep(self, key: str, fetched: Fetched, *, give_up_at: float) -> bool:
+        """Stores the bytes, trying for as long as the lease holds and the deadline is ahead: a fault of our own is no
+        reason to fetch again. `succeeded` may be said only of what can be read (P3), hence the look afterwards.
         """
         delay_s, cap_s = _STORE_AGAIN_S
         while True:
@@ -58,10 +60,12 @@ class FetchRunner:
                     key, fetched.body, size=fetched.size, sha256=fetched.sha256, content_type=fetched.content_type
                 )
                 if await self._store.head(key) == fetched.size:
-                    return
+                    return True
                 events.store_unavailable(key, "the object cannot be read back")
             except StorageUnavailable as error:
                 events.store_unavailable(key, str(error))
+            if asyncio.get_running_loop().time() >= give_up_at:
+                return False
             await asyncio.sleep(delay_s * (0.5 + random.random()))  # noqa: S311 - jitter, no secret
             delay_s = min(delay_s * 2, cap_s)
 

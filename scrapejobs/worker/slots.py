@@ -19,10 +19,13 @@ class Break(Enum):
 
 @dataclass(slots=True)
 class Held:
-    """One attempt under way. `ends_at`: until when its lease surely holds, by this process's monotonic clock."""
+    """One attempt under way. By this process's monotonic clock: `ends_at`, until when its lease surely holds, and
+    `deadline_at`, when its job's deadline passes at the latest.
+    """
 
     claimed: dict[str, Any]
     ends_at: float
+    deadline_at: float
     task: "asyncio.Task[None] | None" = None
     broken: Break | None = None
     started: bool = False

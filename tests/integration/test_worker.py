@@ -240,6 +240,53 @@ async def test_while_the_store_is_down_the_bytes_are_kept_and_not_fetched_again(
     assert target.hits == ["GET"]
 
 
+@pytest.mark.req("P3")
+@pytest.mark.req("NFR-7")
+async def test_a_store_that_is_down_past_the_deadline_ends_the_job_with_a_code_of_ours_and_no_charge(
+    conn: Conn, database_url: str, bus: Bus, target: Target, object_store_url: str
+) -> None:
+    async with door_to(object_store_url) as door:
+        store = object_store(door.url)
+        async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
+            door.shut()
+            job = await ready(conn, f"{target.url}/page", deadline_s=1.0)
+            await worker.claimer.tick()
+            await worker.idle()
+        await store.close()
+    assert await where(conn, job.id) == ("failed", None)
+    row = await one(conn, "SELECT error_class, error_code, attempts, result_key FROM job")
+    assert row == {"error_class": "temporary", "error_code": "store_unavailable", "attempts": 0, "result_key": None}
+    assert (await one(conn, "SELECT outcome, code, charged FROM attempt")) == {
+        "outcome": "temporary",
+        "code": "store_unavailable",
+        "charged": False,
+    }
+    assert target.hits == ["GET"]
+
+
+@pytest.mark.req("P3")
+async def test_bytes_that_came_just_before_the_deadline_are_stored_after_it(
+    conn: Conn, worker: Worker, target: Target
+) -> None:
+    job = await ready(conn, f"{target.url}/page", deadline_s=-1.0)
+    await worker.claimer.tick()
+    await worker.idle()
+    assert await where(conn, job.id) == ("succeeded", None)
+
+
+@pytest.mark.req("NFR-7")
+async def test_a_job_whose_attempt_used_up_its_time_fails_now_and_not_at_its_deadline(
+    conn: Conn, worker: Worker, target: Target
+) -> None:
+    params = msgspec.json.encode({**PARAMS, "timeout_s": 0.3}).decode()
+    job = await ready(conn, f"{target.url}/hang", deadline_s=100.0, params=params)
+    await worker.claimer.tick()
+    worker.clock_s = 99.5  # the attempt takes so long: half a second is left, and the next try is 1 s away
+    await worker.idle()
+    assert await where(conn, job.id) == ("failed", None)
+    assert (await one(conn, "SELECT error_code FROM job"))["error_code"] == "deadline_exceeded"
+
+
 @pytest.mark.req("NFR-3")
 @pytest.mark.req("P3")
 async def test_a_report_whose_answer_was_lost_does_not_take_the_result_away(

@@ -2,10 +2,17 @@
 
 import hashlib
 import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from scrapejobs.adapters.spool import MEMORY_BYTES, Spool, TooLarge
+
+
+def open_files() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.req("FR-8")
@@ -19,6 +26,27 @@ async def test_what_goes_in_comes_out_counted_and_hashed(size: int) -> None:
         assert file.read() == data
     assert spool.size == size
     assert spool.sha256() == hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file of this process may grow past 1.5 MiB: the kernel refuses a write as it does on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MEMORY_BYTES * 3 // 2, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.usefixtures("full_disk")
+async def test_a_spool_on_a_full_disk_says_so_and_closes_in_silence() -> None:
+    before = open_files()
+    spool = Spool(max_bytes=10 * MEMORY_BYTES)
+    await spool.write(os.urandom(MEMORY_BYTES))
+    with pytest.raises(OSError, match="File too large"):
+        await spool.write(os.urandom(MEMORY_BYTES))
+    spool.close()
+    assert open_files() <= before
 
 
 @pytest.mark.case("target-8")

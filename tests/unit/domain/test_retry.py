@@ -41,6 +41,16 @@ CASES: dict[str, tuple[Outcome, Standing, tuple[str, bool, bool, str | None]]] =
         replace(FRESH, attempts=4),
         ("queued", False, False, "worker_error"),
     ),
+    "ours, deadline before the retry": (
+        Temporary("store_unavailable", "d"),
+        replace(FRESH, remaining_s=0.5),
+        ("failed", False, False, "store_unavailable"),
+    ),
+    "ours, unsafe": (
+        Temporary("store_unavailable", "d", "body"),
+        UNSAFE,
+        ("failed", False, False, "store_unavailable"),
+    ),
     "deadline before the retry": (
         TIMEOUT,
         replace(FRESH, remaining_s=0.5),

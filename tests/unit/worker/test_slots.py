@@ -11,7 +11,7 @@ JOB = UUID(int=1)
 
 
 def held(**fields: bool) -> Held:
-    return Held({"seq": 5, "job_id": JOB}, ends_at=10.0, **fields)
+    return Held({"seq": 5, "job_id": JOB}, ends_at=10.0, deadline_at=100.0, **fields)
 
 
 @pytest.mark.req("NFR-10")
