@@ -30,9 +30,9 @@ async def test_what_goes_in_comes_out_counted_and_hashed(size: int) -> None:
 
 @pytest.fixture
 def full_disk() -> Iterator[None]:
-    """No file of this process may grow past 1.5 MiB: the kernel refuses a write as it does on a full disk."""
+    """No file of this process may grow past 2 MiB: the kernel refuses a write as it does on a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MEMORY_BYTES * 3 // 2, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 * MEMORY_BYTES, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
@@ -42,9 +42,11 @@ def full_disk() -> Iterator[None]:
 async def test_a_spool_on_a_full_disk_says_so_and_closes_in_silence() -> None:
     before = open_files()
     spool = Spool(max_bytes=10 * MEMORY_BYTES)
-    await spool.write(os.urandom(MEMORY_BYTES))
-    with pytest.raises(OSError, match="File too large"):
+    for _ in range(2):
         await spool.write(os.urandom(MEMORY_BYTES))
+    await spool.write(b"one too many")
+    with pytest.raises(OSError, match="File too large"):
+        await spool.finish()
     spool.close()
     assert open_files() <= before
 
