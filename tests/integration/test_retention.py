@@ -159,10 +159,9 @@ async def test_a_requeue_under_way_keeps_the_day(
     conn: Conn, link: Link, store: ObjectStore, old_day: date, database_url: str
 ) -> None:
     job_id = await make_dead_letter(conn, old_day)
-    async with await AsyncConnection.connect(database_url, row_factory=dict_row) as person:
+    async with await AsyncConnection.connect(database_url, row_factory=dict_row) as person, person.transaction():
         assert await run_async(person, transitions.requeue(job_id, tenant_id=None)) == "requeued"
         assert await retention(link, store).tick() <= 60.0
-        await person.commit()
     await retention(link, store).tick()
     assert await where(conn, job_id) == ("queued", "unpublished")
 
