@@ -6,6 +6,7 @@ These classes keep their own books; `picking.Picker` moves lanes between them.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapejobs.domain.fairness import FairQueue, Turns
@@ -96,16 +97,26 @@ WAITING = 2  # parked: in the line before its host
 WOKEN = 3  # in its flow again, with a promise of room at its host
 
 
+WIDEST_WINDOW = 1024
+
+
 class Lane:
-    """The entries of one (queue, tenant, host), first in first out, as two lists (a deque takes ten times as much)."""
+    """The entries of one (queue, tenant, host), first in first out, as two lists (a deque takes ten times as much).
 
-    __slots__ = ("flow", "head", "host", "state", "tag", "tail")
+    Only a window of heads is held; behind it, in the database alone, are entries with a seq above `last`. The window
+    doubles each time that it is filled again, so a lane that moves fast is not asked for at every turn.
+    """
 
-    def __init__(self, flow: Flow, host: "Host") -> None:
+    __slots__ = ("flow", "has_more", "head", "host", "last", "state", "tag", "tail", "window")
+
+    def __init__(self, flow: Flow, host: "Host", *, window: int) -> None:
         self.flow = flow
         self.host = host
         self.head: list[int] = []  # next one last
         self.tail: list[int] = []
+        self.last = 0  # the greatest seq that has been in the window, but for those that came to the front
+        self.has_more = False  # behind the window
+        self.window = window
         self.state = EMPTY
         self.tag = 0.0  # in the line before its host
 
@@ -116,8 +127,38 @@ class Lane:
     def key(self) -> tuple[int, int, str]:
         return self.flow.queue, self.flow.tenant.id, self.host.key
 
-    def append(self, seq: int, *, front: bool) -> None:
-        (self.head if front else self.tail).append(seq)
+    @property
+    def runs_low(self) -> bool:
+        """Whether it is time to read what is behind the window."""
+        return self.has_more and len(self) <= self.window // 2
+
+    @property
+    def next_window(self) -> int:
+        """How many entries to read when it is filled again; more than make it run low."""
+        return min(2 * self.window, WIDEST_WINDOW)
+
+    def append(self, seq: int, *, front: bool) -> bool:
+        """Takes the entry in, unless its place is behind the window: then False. One with a seq that the window has
+        passed already belongs into it: it was committed late.
+        """
+        if front:
+            self.head.append(seq)
+            return True
+        if seq > self.last:
+            if self.has_more or len(self) >= self.window:
+                self.has_more = True
+                return False
+            self.last = seq
+        self.tail.append(seq)
+        return True
+
+    def extend(self, seqs: Sequence[int], *, has_more: bool) -> None:
+        """The next entries from behind the window, in order."""
+        self.tail.extend(seqs)
+        self.has_more = has_more
+        self.window = self.next_window
+        if seqs:
+            self.last = seqs[-1]
 
     def pop(self) -> int:
         if not self.head:

@@ -3,7 +3,10 @@
 Pure: no I/O and no clock. `now` is always an argument, in float seconds of a monotonic clock.
 """
 
-from collections.abc import Callable, KeysView
+from collections.abc import Callable, KeysView, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from sys import maxsize
 
 from scrapejobs.domain.fairness import WEIGHTS, FairQueue, Turns
 from scrapejobs.domain.lanes import EMPTY, READY, WOKEN, Flow, Host, Lane, Tenant, TenantShare
@@ -18,10 +21,22 @@ __all__ = ["WEIGHTS", "HostLimits", "Picker", "TenantShare"]
 Load = tuple[Tenant, Host, Flow | None, TokenBucket | None]
 
 
-class Picker:
-    """Holds what is queued and what runs, and picks what may start now.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A lane whose window runs low: at most `n` of its entries with a seq above `after` are asked for."""
 
-    Blocked work is never walked over: a lane whose host has no room waits in the line before that host, and
+    priority: int
+    tenant: int
+    host: str
+    after: int
+    n: int
+
+
+class Picker:
+    """Holds the heads of what is queued, and what runs, and picks what may start now.
+
+    Of each lane a window of heads is held, whatever its length: the caller asks what is `wanted` and gives it to
+    `refill`. Blocked work is never walked over: a lane whose host has no room waits in the line before that host, and
     comes back when a job ends there, when a timer rings, or when an operator changes something.
     """
 
@@ -31,16 +46,20 @@ class Picker:
         limits_of: Callable[[str], HostLimits],
         share_of: Callable[[int], TenantShare],
         cold_start_at: float = EVER,
+        window: int = maxsize,
     ) -> None:
         """`limits_of` and `share_of` are asked for every host and tenant when it is first seen or seen again.
 
         A new leader gives its own birth as `cold_start_at`: its buckets were empty then, for the former leader
         may have spent them the moment before, and have been filling since. Without it they are full.
+
+        `window`: how many entries of a lane are held at first; all of them if not said.
         """
-        self._roster = Roster(limits_of=limits_of, share_of=share_of, cold_start_at=cold_start_at)
+        self._roster = Roster(limits_of=limits_of, share_of=share_of, cold_start_at=cold_start_at, window=window)
         self._lanes = self._roster.lanes
         self._out: dict[int, Load] = {}
-        self._depth = [0, 0, 0]  # queued entries by priority
+        self._low: dict[tuple[int, int, str], Lane] = {}  # lanes to be filled again
+        self._depth = [0, 0, 0]  # entries held, by priority
         self._turns = Turns()
         self._queues: tuple[FairQueue[Flow], ...] = (FairQueue(), FairQueue(), FairQueue())
         self._waiting = WaitingRoom(activate=self._activate, forget=self._drop_lane)
@@ -66,20 +85,31 @@ class Picker:
         """When a pick may become possible by time alone; infinity if never."""
         return self._waiting.next_timer()
 
+    def wanted(self, most: int) -> list[Wanted]:
+        """Up to `most` of the lanes that run low."""
+        return [Wanted(*lane.key, after=lane.last, n=lane.next_window) for lane in islice(self._low.values(), most)]
+
     # ---- what happens to entries
 
     def add(self, now: float, *, seq: int, priority: int, tenant: int, host: str, front: bool = False) -> None:
         """A queued entry. `front`: ahead of its own lane (queue, tenant, host), not of anyone else."""
-        lane = self._lanes.get((priority, tenant, host))
-        if lane is None:
-            lane = self._roster.make_lane(priority, tenant, host)
-        lane.append(seq, front=front)
-        self._depth[priority] += 1
-        if lane.state == EMPTY:
-            if lane.host.is_crowded:
-                self._waiting.park(now, lane)
-            else:
-                self._make_ready(lane)
+        lane = self._lane(priority, tenant, host)
+        if lane.append(seq, front=front):
+            self._depth[priority] += 1
+            self._stand(now, lane)
+
+    def refill(self, now: float, *, priority: int, tenant: int, host: str, seqs: Sequence[int], has_more: bool) -> None:
+        """The next entries of a lane, in order, all that `add` has not been told or has left behind the window;
+        `has_more`: there are others behind them.
+        """
+        lane = self._lane(priority, tenant, host)
+        self._low.pop(lane.key, None)
+        lane.extend(seqs, has_more=has_more)
+        self._depth[priority] += len(seqs)
+        if lane:
+            self._stand(now, lane)
+        else:
+            self._empty(lane)
 
     def hold(self, now: float, *, seq: int, tenant: int, host: str) -> None:
         """An entry that a former leader handed out: it is load, whatever the limits say."""
@@ -173,6 +203,8 @@ class Picker:
         flow, host = lane.flow, lane.host
         seq = lane.pop()
         self._depth[flow.queue] -= 1
+        if lane.runs_low:
+            self._low[lane.key] = lane
         self._out[seq] = (flow.tenant, host, flow, host.gate.start())
         flow.tenant.running += 1
         flow.prefer_woken = lane.state != WOKEN
@@ -203,6 +235,18 @@ class Picker:
             queue.pop()
             flow.tag += flow.cost()
             flow.is_active = False
+
+    def _lane(self, priority: int, tenant: int, host: str) -> Lane:
+        lane = self._lanes.get((priority, tenant, host))  # an empty one is false
+        return self._roster.make_lane(priority, tenant, host) if lane is None else lane
+
+    def _stand(self, now: float, lane: Lane) -> None:
+        """A lane that holds entries stands in its flow or in the line before its host."""
+        if lane.state == EMPTY:
+            if lane.host.is_crowded:
+                self._waiting.park(now, lane)
+            else:
+                self._make_ready(lane)
 
     def _make_ready(self, lane: Lane) -> None:
         lane.state = READY
@@ -255,7 +299,9 @@ class Picker:
     # ---- forgetting
 
     def _empty(self, lane: Lane) -> None:
-        """The lane has run empty: it is forgotten, at once or when the line has passed its tag."""
+        """The lane has run empty: it is forgotten, at once or when the line has passed its tag, unless there is more
+        behind it.
+        """
         lane.state = EMPTY
         host, queue = lane.host, lane.flow.queue
         if host.is_crowded and host.line is not None and lane.tag > host.line.queues[queue].clock:
@@ -273,5 +319,6 @@ class Picker:
     def _forget_rested(self, queue: int) -> None:
         """Forget the flows without work whose tag the clock has passed; all when nothing is queued."""
         line = self._queues[queue]
-        for flow in line.rested() if self._depth[queue] else line.drain_resting():
+        is_busy = self._depth[queue] or any(key[0] == queue for key in self._low)
+        for flow in line.rested() if is_busy else line.drain_resting():
             self._roster.drop_flow(flow)

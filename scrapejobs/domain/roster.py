@@ -17,10 +17,12 @@ class Roster:
         limits_of: Callable[[str], HostLimits],
         share_of: Callable[[int], TenantShare],
         cold_start_at: float,
+        window: int,
     ) -> None:
         self._limits_of = limits_of
         self._share_of = share_of
         self._cold_start_at = cold_start_at
+        self._window = window
         self.hosts: dict[str, Host] = {}
         self.tenants: dict[int, Tenant] = {}
         self.lanes: dict[tuple[int, int, str], Lane] = {}
@@ -49,14 +51,14 @@ class Roster:
             flow = tenant.flows[queue] = Flow(queue, tenant)
         flow.n_lanes += 1
         host.n_lanes += 1
-        lane = self.lanes[queue, tenant_id, host_key] = Lane(flow, host)
+        lane = self.lanes[queue, tenant_id, host_key] = Lane(flow, host, window=self._window)
         return lane
 
     # ---- forgotten when it changes nothing
 
     def drop_lane(self, lane: Lane) -> bool:
-        """Forget `lane` if it is empty. True if that was the last lane of its flow."""
-        if lane.state != EMPTY or self.lanes.get(lane.key) is not lane:
+        """Forget `lane` if it is empty and nothing is behind it. True if that was the last lane of its flow."""
+        if lane.state != EMPTY or lane.has_more or self.lanes.get(lane.key) is not lane:
             return False
         del self.lanes[lane.key]
         lane.host.n_lanes -= 1

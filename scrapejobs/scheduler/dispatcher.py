@@ -84,11 +84,11 @@ class Dispatcher:
         term = Term(self._link, self._bus, lease, default=self._default, pace=self._pace, clock=self._clock)
         self._term = term
         try:
-            await term.rebuild()
+            queued = await term.rebuild()
         except BaseException:
             self._end_term()
             raise
-        events.dispatcher_elected(epoch, rebuild_s=self._clock() - asked, queued=term.picker.queued)
+        events.dispatcher_elected(epoch, rebuild_s=self._clock() - asked, queued=queued)
         return term
 
     def _end_term(self) -> None:

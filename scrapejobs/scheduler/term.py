@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -16,6 +16,9 @@ from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
 
 RELOAD_S: Final = 0.5
+WINDOW: Final = 64
+"""Entries of a lane that are held at first: a queue of millions is not held in memory (docs/picking.md)."""
+LANES_AT_ONCE: Final = 500
 MOST_AT_ONCE: Final = 1000
 
 
@@ -59,19 +62,22 @@ class Term:
             limits_of=self._limits_of,
             share_of=self._share_of,
             cold_start_at=clock(),
+            window=WINDOW,
         )
 
-    async def rebuild(self) -> None:
-        """Reads everything that waits and runs. The cycle collector would walk a million small objects again and
-        again, so it is off meanwhile.
+    async def rebuild(self) -> int:
+        """Reads the heads of what waits, and all that runs. The cycle collector would walk hundreds of thousands of
+        small objects again and again, so it is off meanwhile. How many entries wait.
         """
+        n_queued = 0
         gc.disable()
         try:
             await self._reload_limits()
             self._snapshot = await self._link.run(dispatch.snapshot())
-            async for rows in dispatch.every_entry(await self._link.conn()):
+            async for rows in dispatch.every_lane(await self._link.conn(), window=WINDOW):
                 self.lease.check()
-                self._add(rows)
+                self._add_lanes(rows)
+                n_queued += sum(row["n"] for row in rows)
                 self._snapshot = rows[0]["snapshot"]
                 await asyncio.sleep(0)
             now = self._clock()
@@ -81,6 +87,7 @@ class Term:
                 self.picker.close_host(now, host, self._limits.pause_of(host))
         finally:
             gc.enable()
+        return n_queued
 
     async def tick(self) -> float:
         self.lease.check()
@@ -96,7 +103,7 @@ class Term:
         """Seconds until the next pass, unless a wake-up comes first (an append, an ended attempt, a new worker).
         While no slot is free, a host whose time has come is nothing to get up for.
         """
-        if moved and moved == wanted:
+        if (moved and moved == wanted) or self.picker.wanted(1):
             return 0.0
         rest = self._pace.poll_s
         if self._waiting or moved:
@@ -110,8 +117,11 @@ class Term:
     # ---- what has happened since the last look
 
     async def _read_appended(self) -> None:
-        appended = await self._link.run(dispatch.appended(since=self._snapshot))
+        wanted = self.picker.wanted(LANES_AT_ONCE)
+        appended = await self._link.run(dispatch.appended(since=self._snapshot, wanted=wanted))
         self._add(appended.entries)
+        for lane, seqs, has_more in appended.heads:
+            self._refill(lane.priority, lane.tenant, lane.host, seqs, has_more=has_more)
         self._snapshot = appended.snapshot
 
     def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -123,6 +133,17 @@ class Term:
             )
             if paused and (until := self._limits.pause_of(host)) > now:
                 self.picker.close_host(now, host, until)
+
+    def _add_lanes(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        for row in rows:
+            if row["front"]:
+                self._add({**row, "seq": seq} for seq in row["seqs"])
+            else:
+                has_more = row["n"] > len(row["seqs"])
+                self._refill(row["priority"], row["tenant_id"], row["host"], row["seqs"], has_more=has_more)
+
+    def _refill(self, priority: int, tenant: int, host: str, seqs: Sequence[int], *, has_more: bool) -> None:
+        self.picker.refill(self._clock(), priority=priority, tenant=tenant, host=host, seqs=seqs, has_more=has_more)
 
     async def _learn_what_ended(self) -> int:
         """Forgets what has ended; how many slots of live workers are free for more."""

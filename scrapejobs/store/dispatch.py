@@ -8,10 +8,11 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import DictRow
 
+from scrapejobs.domain.picking import Wanted
 from scrapejobs.store.query import sql
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
-CHUNK: Final = 5000
+CHUNK: Final = 1000
 
 
 @verb()
@@ -44,17 +45,32 @@ def resign(*, epoch: int) -> Steps[bool]:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Queue entries that became visible, and the snapshot to ask from next time."""
+    """Queue entries that became visible, what is behind each window that was asked for (with whether there is more),
+    and the snapshot to ask from next time. All of one moment: an entry is in one of both, or still behind.
+    """
 
     snapshot: str
     entries: list[Row]
+    heads: list[tuple[Wanted, list[int], bool]]
 
 
 @verb()
-def appended(*, since: str) -> Steps[Appended]:
-    """Entries that became visible since a snapshot."""
-    rows = yield Statement("queued/appended", {"since": since})
-    return Appended(rows[0]["snapshot"], [row for row in rows if row["seq"] is not None])
+def appended(*, since: str, wanted: Sequence[Wanted] = ()) -> Steps[Appended]:
+    """Entries that became visible since a snapshot, and the next ones of the lanes that are `wanted`."""
+    lanes = {
+        "priorities": [lane.priority for lane in wanted],
+        "tenant_ids": [lane.tenant for lane in wanted],
+        "hosts": [lane.host for lane in wanted],
+        "afters": [lane.after for lane in wanted],
+        "sizes": [lane.n for lane in wanted],
+    }
+    rows = yield Statement("queued/appended", {"since": since, **lanes})
+    heads = [(wanted[row["lane"] - 1], row["seqs"]) for row in rows if row["lane"] is not None]
+    return Appended(
+        rows[0]["snapshot"],
+        [row for row in rows if row["seq"] is not None],
+        [(lane, seqs[: lane.n], len(seqs) > lane.n) for lane, seqs in heads],
+    )
 
 
 @verb()
@@ -64,10 +80,10 @@ def snapshot() -> Steps[str]:
     return str(rows[0]["snapshot"])
 
 
-async def every_entry(conn: psycopg.AsyncConnection[DictRow]) -> AsyncIterator[list[Row]]:
-    """All queue entries, streamed in chunks: a million rows must not sit in memory twice."""
-    async with conn.transaction(), conn.cursor(name="every_entry") as cursor:
-        await cursor.execute(sql("queued/all"))
+async def every_lane(conn: psycopg.AsyncConnection[DictRow], *, window: int) -> AsyncIterator[list[Row]]:
+    """All lanes with their first entries, as rows of `queued/lanes.sql`, streamed in chunks."""
+    async with conn.transaction(), conn.cursor(name="every_lane") as cursor:
+        await cursor.execute(sql("queued/lanes"), {"window": window})
         while rows := await cursor.fetchmany(CHUNK):
             yield rows
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutants.safeguards import ROOT, Safeguard, safeguards
+from tests.mutants.table import ROOT, Safeguard, safeguards
 
 TESTS_FAILED = 1  # pytest's status; another (no such test) shows nothing
 BROKEN = re.compile(r"SyntaxError|Undefined|NameError|IndentationError")  # nor does a mutant that cannot run at all

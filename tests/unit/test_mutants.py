@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mutants.safeguards import ROOT, Safeguard, safeguards
+from tests.mutants.table import ROOT, Safeguard, safeguards
 
 
 @pytest.mark.parametrize("safeguard", safeguards(), ids=lambda safeguard: safeguard.name)

@@ -1,4 +1,7 @@
-"""The safeguards that the promises stand on, each with a mutant without it and the test that must go red then."""
+"""The safeguards that the promises stand on, each with a mutant without it and the test that must go red then.
+
+They are rows of `safeguards/*.toml`, a file for each part of the code.
+"""
 
 import tomllib
 from dataclasses import dataclass
@@ -6,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-TABLE: Final = Path(__file__).with_name("safeguards.toml")
+TABLES: Final = Path(__file__).with_name("safeguards")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +31,6 @@ class Safeguard:
 
 
 def safeguards() -> list[Safeguard]:
-    """Every row of the table."""
-    return [Safeguard(**{**row, "red": tuple(row["red"])}) for row in tomllib.loads(TABLE.read_text())["safeguard"]]
+    """Every row of every table."""
+    rows = [row for table in sorted(TABLES.glob("*.toml")) for row in tomllib.loads(table.read_text())["safeguard"]]
+    return [Safeguard(**{**row, "red": tuple(row["red"])}) for row in rows]
