@@ -13,6 +13,8 @@ from tests import servers as shared
 if TYPE_CHECKING:
     from tests.chaos.fault import Fault
 
+WIDTH = 120
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Runs the service under fire.")
@@ -53,14 +55,14 @@ def run(faults: "Sequence[Fault]", *, seed: int, seconds: float | None) -> int:
     from rich.console import Console
 
     from tests.chaos.rounds import run_all
-    from tests.chaos.scorecard import in_words, table_of
+    from tests.chaos.scorecard import in_words, remarks, table_of
     from tests.chaos.world import new_directory
 
-    console, directory, scores = Console(), new_directory(), []
+    console, directory, scores = Console(width=WIDTH), new_directory(), []
     for score in run_all(faults, seed=seed, seconds=seconds, directory=directory):
         scores.append(score)
         state = "as promised" if score.verdict.is_clean else "[red]WRONG[/]"
-        console.print(f"{score.fault.name}: {state}; {score.n_removed} orphans removed")
+        console.print(f"{score.fault.name}: {state}; {remarks(score)}", highlight=False)
         if not score.verdict.is_clean:
             for line in in_words(score):
                 console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)

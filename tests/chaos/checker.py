@@ -6,7 +6,7 @@ Each rule is a function from the histories of jobs to sentences about what broke
 import hashlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,18 +19,25 @@ T = TypeVar("T", Attempt, Event, Call)
 Rule = Callable[["_File"], Iterator[str]]
 POISON_AFTER = 3
 INTERRUPTS = frozenset({"kill", "term", "freeze"})
+HEAL = "heal"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a round showed: a sentence for each violation; all but `jobs` and `slowest_recovery_s` must be empty."""
+    """What a round showed: a sentence for each violation, and the seconds that recovery took."""
 
     jobs: int
     lost: tuple[str, ...]
     doubled: tuple[str, ...]
     wrong_states: tuple[str, ...]
     orphans: tuple[str, ...]
-    slowest_recovery_s: float | None
+    recoveries_s: tuple[float, ...] = ()
+    longest_pause_s: float = 0.0
+
+    @property
+    def slowest_recovery_s(self) -> float:
+        """The longest that an interrupted job waited for its next start, or all jobs for the next start of one."""
+        return max(self.longest_pause_s, *self.recoveries_s, 0.0)
 
     @property
     def is_clean(self) -> bool:
@@ -46,13 +53,15 @@ def check(history: History) -> Verdict:
         doubled=(*_same_key(history), *_each(files, _twice_told, _twice_stored, _fetched_after_cancel)),
         wrong_states=(
             *_each(files, _wrong_end, _wrong_result, _wrong_attempts, _wrong_calls),
+            *_idle(history),
             *_too_many_at_once(history),
             *_lost_attempts(history),
             *history.left,
             *history.crashes,
         ),
         orphans=tuple(sorted(_orphans(history))),
-        slowest_recovery_s=slowest_recovery_s(history),
+        recoveries_s=tuple(sorted(_recoveries_s(files, history.deeds))),
+        longest_pause_s=max(_pauses_s(history), default=0.0),
     )
 
 
@@ -179,6 +188,11 @@ def _fetched_after_cancel(file: _File) -> Iterator[str]:
 # ---- wrong states (P2, P3, P4, P6)
 
 
+def _idle(history: History) -> Iterator[str]:
+    if not any(one.what == "submit" and one.result == "ok" for one in history.asked):
+        yield "no job was accepted, so that nothing was shown"
+
+
 def _wrong_end(file: _File) -> Iterator[str]:
     job, kind = file.job, KINDS[kind_of(file.job.path)]
     allowed = {(kind.final, kind.code)}
@@ -262,33 +276,26 @@ def _orphans(history: History) -> set[str]:
     return {one.key for one in history.objects} - {job.result_key for job in history.jobs}
 
 
-def slowest_recovery_s(history: History) -> float | None:
-    """The longest time from the deed that interrupted an attempt to the start of the job's next one; after a heal, the
-    time to the next start of any job. None when nothing was interrupted.
-    """
-    next_starts = [
-        (attempt, following.started_at)
-        for file in _files(history)
-        for attempt, following in pairwise(file.attempts)
-        if attempt.outcome in {"lost", "released"}
-    ]
-    times = [start - deed.at for attempt, start in next_starts if (deed := _cause(attempt, history.deeds))]
+def _recoveries_s(files: Iterable[_File], deeds: Sequence[Deed]) -> Iterator[float]:
+    """For each attempt that a deed interrupted: from the deed to the start of the job's next one."""
+    for file in files:
+        for attempt, following in pairwise(file.attempts):
+            if attempt.outcome in {"lost", "released"} and (deed := _cause(attempt, following.started_at, deeds)):
+                yield following.started_at - deed.at
+
+
+def _pauses_s(history: History) -> Iterator[float]:
+    """From each deed to the next start of any job: what the others felt of it."""
     starts = sorted(attempt.started_at for attempt in history.attempts)
-    times += [
-        starts[n] - deed.at
-        for deed in history.deeds
-        if deed.what == "heal" and (n := bisect_left(starts, deed.at)) < len(starts)
-    ]
-    return max(times, default=None)
+    for deed in history.deeds:
+        n = bisect_left(starts, deed.at)
+        if deed.what in INTERRUPTS | {HEAL} and n < len(starts):
+            yield starts[n] - deed.at
 
 
-def _cause(attempt: Attempt, deeds: Iterable[Deed]) -> Deed | None:
-    """The deed that its worker suffered during it, the first one."""
-    suffered = [
-        deed
-        for deed in deeds
-        if deed.what in INTERRUPTS
-        and deed.label == attempt.worker
-        and attempt.started_at <= deed.at <= attempt.finished_at
-    ]
-    return min(suffered, key=lambda deed: deed.at, default=None)
+def _cause(attempt: Attempt, until: float, deeds: Sequence[Deed]) -> Deed | None:
+    """What interrupted an attempt: the first deed that its worker suffered, else the last heal before it went on."""
+    during = [deed for deed in deeds if attempt.started_at <= deed.at <= until]
+    suffered = [deed for deed in during if deed.what in INTERRUPTS and deed.label == attempt.worker]
+    healed = [deed for deed in during if deed.what == HEAL]
+    return (suffered[:1] or healed[-1:] or [None])[0]

@@ -17,10 +17,10 @@ from tests.chaos.journal import Journal
 from tests.chaos.pages import KINDS
 from tests.chaos.world import HOSTS, World
 
-MIX: Mapping[str, int] = {"page": 60, "slow": 12, "busy": 6, "later": 1, "cut": 5, "nul": 4, "gone": 8, "down": 4}
+MIX: Mapping[str, int] = {"page": 45, "slow": 27, "busy": 6, "later": 1, "cut": 5, "nul": 4, "gone": 8, "down": 4}
 CALLBACKS: Mapping[str, int] = {"": 70, "ok": 24, "fail": 4, "hang": 2}
 ANSWER_S = 5.0
-AGAIN_S = (0.2, 0.5, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0)
+AGAIN_S = (0.1, 0.2, *[0.4] * 20)
 TENANTS = 3
 _LATER = {408, 425, 429}
 

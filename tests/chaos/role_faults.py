@@ -15,13 +15,13 @@ def nothing(world: World, rng: Random) -> None:
 
 
 def kill(role: str) -> Inject:
-    """kill -9 of any member of the role, every two seconds or so."""
+    """kill -9 of any member of the role, a second or two after it was ready."""
 
     def inject(world: World, rng: Random) -> None:
-        for _ in world.turns(2.0):
+        for _ in world.turns(0.0):
             label = rng.choice(world.supervisor.labels(role))
             world.supervisor.wait_ready(label)
-            world.rest(rng.uniform(0.0, 1.0))
+            world.rest(rng.uniform(0.5, 2.0))
             world.supervisor.kill(label)
 
     return inject
@@ -84,12 +84,22 @@ def trade_publishers(world: World, rng: Random) -> None:
         world.supervisor.thaw(label)
 
 
+def in_turn(*parts: tuple[Inject, float]) -> Inject:
+    """One fault after the other, each for its seconds, under one load."""
+
+    def inject(world: World, rng: Random) -> None:
+        for part, world.seconds in parts:
+            part(world, rng)
+
+    return inject
+
+
 RACES = {"page": 50, "slow": 20, "gone": 30}
 
 FAULTS = (
     Fault("nothing", "nothing is done to the service", nothing, seconds=5.0, is_quiet=True),
     *(
-        Fault(f"kill-{role}", f"a {role} is killed every two seconds", kill(role))
+        Fault(f"kill-{role}", f"a {role} is killed whenever it is back", kill(role))
         for role in ("gateway", "publisher", "scheduler", "worker", "courier")
     ),
     Fault("storm", "any process is killed, about once a second", storm, seconds=30.0),

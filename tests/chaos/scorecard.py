@@ -1,7 +1,9 @@
 """The table of a run, and what was wrong in words."""
 
 from collections.abc import Iterable
+from statistics import median
 
+from rich import box
 from rich.table import Table
 
 from tests.chaos.rounds import Score
@@ -12,7 +14,7 @@ COLUMNS = ("fault", "seed", "jobs", "lost", "doubled", "wrong final states", "or
 
 def table_of(scores: Iterable[Score]) -> Table:
     """One row a fault; zeros where zeros belong."""
-    table = Table(*COLUMNS)
+    table = Table(*COLUMNS, box=box.SIMPLE_HEAD)
     for score in scores:
         verdict, recovery_s = score.verdict, score.verdict.slowest_recovery_s
         counts = (verdict.lost, verdict.doubled, verdict.wrong_states, verdict.orphans)
@@ -21,7 +23,7 @@ def table_of(scores: Iterable[Score]) -> Table:
             str(score.seed),
             str(verdict.jobs),
             *(f"[red]{len(found)}[/]" if found else "0" for found in counts),
-            "-" if recovery_s is None else f"{recovery_s:.1f} s",
+            f"{recovery_s:.1f} s",
         )
     return table
 
@@ -39,3 +41,10 @@ def in_words(score: Score) -> list[str]:
         if len(found) > MOST_SAID:
             said.append(f"{name}: and {len(found) - MOST_SAID} more")
     return [*said, f"logs: {score.logs}"]
+
+
+def remarks(score: Score) -> str:
+    """What the table has no column for."""
+    recoveries_s = score.verdict.recoveries_s
+    said = f"the service removed {score.n_removed} orphans itself; {len(recoveries_s)} attempts interrupted"
+    return f"{said}, half of them went on within {median(recoveries_s):.1f} s" if recoveries_s else said

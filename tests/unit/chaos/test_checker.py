@@ -60,7 +60,7 @@ def asked(*more: Asked) -> tuple[Asked, ...]:
 
 
 def test_a_clean_history_has_nothing_against_it():
-    assert check(CLEAN) == Verdict(2, (), (), (), (), None)
+    assert check(CLEAN) == Verdict(2, (), (), (), ())
     assert check(CLEAN).is_clean
 
 
@@ -249,11 +249,21 @@ def test_an_object_that_no_job_names_is_an_orphan():
     assert verdict_on(objects=(*CLEAN.objects, Object("d/1/j1/6", 1, "00"))).orphans == ("d/1/j1/6",)
 
 
-def test_recovery_counts_from_the_deed_to_the_start_of_the_next_attempt():
-    kills = (Deed("kill", 13.5, "worker-0"), Deed("kill", 13.0, "worker-1"), Deed("kill", 9.0, "worker-0"))
-    assert verdict_on(attempts=attempts_of_page(*LOST_THEN_STORED), deeds=kills).slowest_recovery_s == 17.5 - 13.5
+def test_recovery_counts_from_the_deed_to_the_start_of_the_jobs_next_attempt():
+    kills = (Deed("kill", 9.0, "worker-0"), Deed("kill", 13.0, "worker-1"), Deed("kill", 13.5, "worker-0"))
+    verdict = verdict_on(attempts=attempts_of_page(*LOST_THEN_STORED), deeds=kills)
+    assert verdict.recoveries_s == (17.5 - 13.5,)
 
 
-def test_recovery_counts_from_a_heal_to_the_next_start_of_any_job():
-    assert verdict_on(deeds=(Deed("heal", 19.0),)).slowest_recovery_s == 22.0 - 19.0
-    assert verdict_on(deeds=(Deed("heal", 30.0),)).slowest_recovery_s is None
+def test_recovery_of_what_no_worker_suffered_counts_from_the_heal():
+    heals = (Deed("heal", 11.0), Deed("heal", 17.25))
+    assert verdict_on(attempts=attempts_of_page(*LOST_THEN_STORED), deeds=heals).recoveries_s == (0.25,)
+
+
+def test_a_pause_counts_from_a_deed_to_the_next_start_of_any_job():
+    assert verdict_on(deeds=(Deed("kill", 19.0, "scheduler-0"),)).slowest_recovery_s == 22.0 - 19.0
+    assert verdict_on(deeds=(Deed("heal", 30.0),)).slowest_recovery_s == 0.0
+
+
+def test_a_round_without_an_accepted_job_shows_nothing():
+    assert len(check(History(asked=(Asked("submit", "unknown", 10.0, None, "r1-1"),))).wrong_states) == 1
