@@ -47,6 +47,7 @@ class Verdict:
 def check(history: History) -> Verdict:
     """The verdict on a round that was healed and drained."""
     files = _files(history)
+    recoveries_s = tuple(sorted(_recoveries_s(files, history.deeds)))
     return Verdict(
         jobs=len(history.jobs),
         lost=(*_missing(history), *_each(files, _unfinished, _untold)),
@@ -56,11 +57,12 @@ def check(history: History) -> Verdict:
             *_idle(history),
             *_too_many_at_once(history),
             *_lost_attempts(history),
+            *_too_late(recoveries_s, history.recovers_within_s),
             *history.left,
             *history.crashes,
         ),
         orphans=tuple(sorted(_orphans(history))),
-        recoveries_s=tuple(sorted(_recoveries_s(files, history.deeds))),
+        recoveries_s=recoveries_s,
         longest_pause_s=max(_pauses_s(history), default=0.0),
     )
 
@@ -282,6 +284,12 @@ def _recoveries_s(files: Iterable[_File], deeds: Sequence[Deed]) -> Iterator[flo
         for attempt, following in pairwise(file.attempts):
             if attempt.outcome in {"lost", "released"} and (deed := _cause(attempt, following.started_at, deeds)):
                 yield following.started_at - deed.at
+
+
+def _too_late(recoveries_s: Iterable[float], within_s: float | None) -> Iterator[str]:
+    for taken_s in recoveries_s if within_s is not None else ():
+        if taken_s > within_s:
+            yield f"an interrupted job went on after {taken_s:.1f} s, and not within {within_s:g} s"
 
 
 def _pauses_s(history: History) -> Iterator[float]:

@@ -47,7 +47,8 @@ class Fault:
     """One row of the catalogue. `about` ends the sentence "while load runs, ...".
 
     `seconds`: how long it is injected unless told otherwise. `shapes`: kinds of pages asked for, by weight; None is the
-    usual mix. `cancels` and `requeues`: their shares of what clients do. `loses_no_attempt`: each worker hands back
+    usual mix. `cancels` and `requeues`: their shares of what clients do. `recovers_within_s`: what a worker
+    that is killed leaves starts elsewhere within so long (P9). `loses_no_attempt`: each worker hands back
     what it holds (P8). `is_quiet`: nothing is done to the service, so that the target sees as many requests as
     attempts are recorded (P4).
     """
@@ -60,5 +61,6 @@ class Fault:
     shapes: Mapping[str, int] | None = None
     cancels: float = 0.06
     requeues: float = 0.04
+    recovers_within_s: float | None = None
     loses_no_attempt: bool = False
     is_quiet: bool = False

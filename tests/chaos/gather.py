@@ -58,6 +58,7 @@ def gather(world: World, load: Load, fault: Fault, *, since: float, crashes: tup
             left=tuple(row["what"] for row in rows(LEFT)),
             crashes=crashes,
             host_slots=HOST_SLOTS,
+            recovers_within_s=fault.recovers_within_s,
             loses_no_attempt=fault.loses_no_attempt,
             is_quiet=fault.is_quiet,
         )

@@ -97,7 +97,7 @@ class Deed:
 @dataclass(frozen=True, slots=True)
 class History:
     """All of one round. `host_slots`: how many exchanges a host may have open; `left`: places that still hold a final
-    job, in words; `crashes`: deaths that nobody asked for, and what a fault itself found. The last two: see `Fault`.
+    job, in words; `crashes`: deaths that nobody asked for, and what a fault itself found. The last three: see `Fault`.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -112,5 +112,6 @@ class History:
     left: tuple[str, ...] = ()
     crashes: tuple[str, ...] = ()
     host_slots: int = 8
+    recovers_within_s: float | None = None
     loses_no_attempt: bool = False
     is_quiet: bool = False

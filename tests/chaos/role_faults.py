@@ -2,7 +2,7 @@
 
 from random import Random
 
-from tests.chaos.fault import Fault, Inject
+from tests.chaos.fault import Fault, Inject, Layout
 from tests.chaos.world import SHORT, World
 
 LEASE_S = float(SHORT["SCRAPEJOBS_LEASE_S"])
@@ -94,6 +94,13 @@ def in_turn(*parts: tuple[Inject, float]) -> Inject:
     return inject
 
 
+DEFAULTS = {
+    "SCRAPEJOBS_LEASE_S": "20",
+    "SCRAPEJOBS_SWEEP_S": "5",
+    "SCRAPEJOBS_DISPATCH_LEASE_S": "5",
+    "SCRAPEJOBS_POLL_S": "5",
+    "SCRAPEJOBS_HEARTBEAT_S": "5",
+}
 RACES = {"page": 50, "slow": 20, "gone": 30}
 
 FAULTS = (
@@ -101,6 +108,15 @@ FAULTS = (
     *(
         Fault(f"kill-{role}", f"a {role} is killed whenever it is back", kill(role))
         for role in ("gateway", "publisher", "scheduler", "worker", "courier")
+    ),
+    Fault(
+        "worker-lost",
+        "with the default lease of 20 s and sweep of 5 s, a worker is killed whenever it is back",
+        kill("worker"),
+        layout=Layout(workers=3, settings=DEFAULTS),
+        seconds=60.0,
+        shapes={"slow": 80, "page": 20},
+        recovers_within_s=30.0,
     ),
     Fault("storm", "any process is killed, about once a second", storm, seconds=30.0),
     Fault(

@@ -34,6 +34,7 @@ SHORT = {
     "SCRAPEJOBS_RETRY_BASE_S": "0.2",
     "SCRAPEJOBS_RETRY_CAP_S": "2",
     "SCRAPEJOBS_CALLBACK_TIMEOUT_S": "2",
+    "SCRAPEJOBS_GRACE_S": "0.3",  # less than a slow page takes: some attempts are handed back
     "SCRAPEJOBS_HOST_CONCURRENCY": str(HOST_SLOTS),
 }
 FORWARD = """
@@ -57,7 +58,7 @@ class World:
         self.secret = new_secret(secrets.token_bytes(24))
         self.target = Beside("tests.chaos.target", directory / "target.jsonl", "--addresses", str(HOSTS))
         self.receiver = Beside("tests.chaos.receiver", directory / "receiver.jsonl", "--secret", self.secret)
-        self.service = Service(servers, directory, **SHORT, **layout.settings)
+        self.service = Service(servers, directory, **{**SHORT, **layout.settings})
         self.supervisor = Supervisor(self.service, self.journal)
 
     def start_roles(self, **settings: str) -> None:

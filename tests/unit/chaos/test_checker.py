@@ -255,6 +255,12 @@ def test_recovery_counts_from_the_deed_to_the_start_of_the_jobs_next_attempt():
     assert verdict.recoveries_s == (17.5 - 13.5,)
 
 
+def test_a_recovery_that_takes_longer_than_promised_is_wrong():
+    late = {"attempts": attempts_of_page(*LOST_THEN_STORED), "deeds": (Deed("kill", 13.5, "worker-0"),)}
+    assert verdict_on(**late, recovers_within_s=4.0).is_clean
+    assert len(verdict_on(**late, recovers_within_s=3.9).wrong_states) == 1
+
+
 def test_recovery_of_what_no_worker_suffered_counts_from_the_heal():
     heals = (Deed("heal", 11.0), Deed("heal", 17.25))
     assert verdict_on(attempts=attempts_of_page(*LOST_THEN_STORED), deeds=heals).recoveries_s == (0.25,)
