@@ -9,6 +9,8 @@ from typing import Any
 
 from tests.e2e.waiting import wait_until
 
+BIG = 6 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -19,7 +21,9 @@ class Hit:
 
 
 class Target:
-    """`/page/...` answers bytes made from the path; `/hold/...` waits until `release`; `/status/N` answers N."""
+    """`/page/...` answers bytes made from the path; `/hold/...` waits until `release`; `/status/N` answers N;
+    `/big/...` answers `BIG` bytes.
+    """
 
     def __init__(self, addresses: int) -> None:
         self.hits: list[Hit] = []
@@ -93,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         kind = self.path.split("/")[1]
         if kind == "status":
             self._answer(int(self.path.split("/")[2]), b"no")
+        elif kind == "big":
+            self._answer(200, bytes(BIG))
         elif kind == "page" or target.held(self):
             self._answer(200, page(self.path))
 
