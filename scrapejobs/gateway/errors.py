@@ -1,10 +1,12 @@
 """Whatever goes wrong becomes a problem: in views, in Django itself, at unknown paths."""
 
+import sys
 from typing import Any, Final
 
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse
+from psycopg.errors import ReadOnlySqlTransaction
 from rest_framework import exceptions
 
 from scrapejobs.gateway.problems import Problem
@@ -24,14 +26,21 @@ _NAMES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
 """The first row that fits names the problem."""
 
 
-def problem_of(error: Exception) -> Problem | None:
+def problem_of(error: BaseException | None) -> Problem | None:
     """The problem that an exception stands for; None when it is a bug."""
     if isinstance(error, Problem):
         return error
+    if error is not None and isinstance(error.__cause__, ReadOnlySqlTransaction):
+        connection.close()  # what was the primary no longer is: the next connection may find the one that is
+        return _unavailable()
     name = next((name for kinds, name in _NAMES if isinstance(error, kinds)), None)
     if name is None:
         return None
-    return Problem(name, headers={"Retry-After": str(RETRY_AFTER_S)} if name == "unavailable" else {})
+    return _unavailable() if name == "unavailable" else Problem(name)
+
+
+def _unavailable() -> Problem:
+    return Problem("unavailable", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:  # noqa: ARG001 - DRF's form
@@ -53,4 +62,5 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse: 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
-    return Problem("internal-error").answer()
+    """What no view answered for, such as the admin's while Postgres is away: called while the error is handled."""
+    return (problem_of(sys.exception()) or Problem("internal-error")).answer()

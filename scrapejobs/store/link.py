@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.rows import DictRow, dict_row
 
 from scrapejobs.store.run import Verb, run_async
@@ -38,6 +39,9 @@ class Link:
             except (psycopg.OperationalError, asyncio.CancelledError):
                 await self.aclose()  # in an unknown state: a cancelled statement may still be running there
                 raise
+            except ReadOnlySqlTransaction as error:
+                await self.aclose()  # what was the primary no longer is: the next connection may find the one that is
+                raise psycopg.OperationalError(str(error)) from error
 
     async def conn(self) -> psycopg.AsyncConnection[DictRow]:
         """The connection itself, for a read that streams."""
