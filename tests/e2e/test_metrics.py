@@ -40,3 +40,28 @@ def test_the_roles_export_every_metric_that_the_docs_name(service: Service, targ
         return documented - names
 
     wait_until(lambda: not missing(), what="every metric of the docs", at_most_s=20)
+
+
+@pytest.mark.req("FR-13")
+@pytest.mark.case("S11")
+def test_passes_of_a_sweeper_are_counted_while_it_works_and_not_while_it_cannot(service: Service) -> None:
+    scheduler = service.start("scheduler", SCRAPEJOBS_SWEEP_S="0.1")
+    service.wait_ready(scheduler)
+
+    def passes() -> float:
+        return exported(scheduler)['scrapejobs_tick_seconds_count{loop="sweeper"}']
+
+    def errors() -> float:
+        return exported(scheduler).get('scrapejobs_loop_errors_total{loop="sweeper"}', 0.0)
+
+    before = passes()
+    wait_until(lambda: passes() > before, what="one more pass")
+    service.servers["postgres"].kill()
+    try:
+        wait_until(lambda: errors() >= 1, what="a pass that failed")
+        stopped_at = passes()
+        wait_until(lambda: errors() >= 3, what="more passes that failed")
+        assert passes() == stopped_at
+    finally:
+        service.servers["postgres"].start()
+    wait_until(lambda: passes() > stopped_at, what="a pass again")
