@@ -62,7 +62,7 @@ def run(faults: "Sequence[Fault]", *, seed: int, seconds: float | None) -> int:
     for score in run_all(faults, seed=seed, seconds=seconds, directory=directory):
         scores.append(score)
         state = "as promised" if score.verdict.is_clean else "[red]WRONG[/]"
-        console.print(f"{score.fault.name}: {state}; {remarks(score)}", highlight=False)
+        console.print(f"{score.fault.name}: {state}; {remarks(score)}", highlight=False, soft_wrap=True)
         if not score.verdict.is_clean:
             for line in in_words(score):
                 console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)

@@ -4,7 +4,6 @@ Each rule is a function from the histories of jobs to sentences about what broke
 """
 
 import hashlib
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,12 +31,12 @@ class Verdict:
     wrong_states: tuple[str, ...]
     orphans: tuple[str, ...]
     recoveries_s: tuple[float, ...] = ()
-    longest_pause_s: float = 0.0
+    longest_wait_s: float = 0.0
 
     @property
     def slowest_recovery_s(self) -> float:
-        """The longest that an interrupted job waited for its next start, or all jobs for the next start of one."""
-        return max(self.longest_pause_s, *self.recoveries_s, 0.0)
+        """The longest that a job waited for its next start after it was interrupted, or for its first one."""
+        return max(self.longest_wait_s, *self.recoveries_s, 0.0)
 
     @property
     def is_clean(self) -> bool:
@@ -63,7 +62,7 @@ def check(history: History) -> Verdict:
         ),
         orphans=tuple(sorted(_orphans(history))),
         recoveries_s=recoveries_s,
-        longest_pause_s=max(_pauses_s(history), default=0.0),
+        longest_wait_s=max(_waits_s(files, history.deeds), default=0.0),
     )
 
 
@@ -292,13 +291,14 @@ def _too_late(recoveries_s: Iterable[float], within_s: float | None) -> Iterator
             yield f"an interrupted job went on after {taken_s:.1f} s, and not within {within_s:g} s"
 
 
-def _pauses_s(history: History) -> Iterator[float]:
-    """From each deed to the next start of any job: what the others felt of it."""
-    starts = sorted(attempt.started_at for attempt in history.attempts)
-    for deed in history.deeds:
-        n = bisect_left(starts, deed.at)
-        if deed.what in INTERRUPTS | {HEAL} and n < len(starts):
-            yield starts[n] - deed.at
+def _waits_s(files: Iterable[_File], deeds: Sequence[Deed]) -> Iterator[float]:
+    """What each job waited for its first start: from the last heal meanwhile, else the first deed, else its arrival."""
+    for file in files:
+        for attempt in file.attempts[:1]:
+            during = [deed for deed in deeds if file.job.created_at <= deed.at <= attempt.started_at]
+            healed = [deed.at for deed in during if deed.what == HEAL]
+            hurt = [deed.at for deed in during if deed.what in INTERRUPTS]
+            yield attempt.started_at - (healed[-1:] or hurt[:1] or [file.job.created_at])[0]
 
 
 def _cause(attempt: Attempt, until: float, deeds: Sequence[Deed]) -> Deed | None:

@@ -15,7 +15,8 @@ from tests.chaos.journal import lines_of
 from tests.chaos.world import HOST_SLOTS, World
 
 JOBS = """
-SELECT id::text, tags->>'key' AS key, url, callback_url IS NOT NULL AS has_callback, final_state AS final,
+SELECT id::text, tags->>'key' AS key, url, extract(epoch FROM created_at)::float8 AS created_at,
+    callback_url IS NOT NULL AS has_callback, final_state AS final,
     error_code AS code, extract(epoch FROM finished_at)::float8 AS finished_at, result_key, result_size, result_sha256,
     attempts AS n_charged, finish_published_at IS NOT NULL AS is_told
 FROM job WHERE tenant_id = ANY (%s)

@@ -25,6 +25,7 @@ class Job:
     id: str
     key: str
     path: str
+    created_at: float
     has_callback: bool = False
     final: str | None = "succeeded"
     code: str | None = None

@@ -101,21 +101,23 @@ DEFAULTS = {
     "SCRAPEJOBS_POLL_S": "5",
     "SCRAPEJOBS_HEARTBEAT_S": "5",
 }
+SLOW = {"slow": 75, "page": 20, "cut": 5}  # so that a worker has several in hand
 RACES = {"page": 50, "slow": 20, "gone": 30}
 
 FAULTS = (
     Fault("nothing", "nothing is done to the service", nothing, seconds=5.0, is_quiet=True),
     *(
         Fault(f"kill-{role}", f"a {role} is killed whenever it is back", kill(role))
-        for role in ("gateway", "publisher", "scheduler", "worker", "courier")
+        for role in ("gateway", "publisher", "scheduler", "courier")
     ),
+    Fault("kill-worker", "a worker is killed whenever it is back", kill("worker"), shapes=SLOW),
     Fault(
         "worker-lost",
         "with the default lease of 20 s and sweep of 5 s, a worker is killed whenever it is back",
         kill("worker"),
         layout=Layout(workers=3, settings=DEFAULTS),
         seconds=60.0,
-        shapes={"slow": 80, "page": 20},
+        shapes=SLOW,
         recovers_within_s=30.0,
     ),
     Fault("storm", "any process is killed, about once a second", storm, seconds=30.0),
@@ -127,7 +129,11 @@ FAULTS = (
         loses_no_attempt=True,
     ),
     Fault(
-        "worker-stopped", "a worker is stopped past its lease and continued", stop_worker_past_its_lease, seconds=15.0
+        "worker-stopped",
+        "a worker is stopped past its lease and continued",
+        stop_worker_past_its_lease,
+        seconds=15.0,
+        shapes=SLOW,
     ),
     Fault("leader-killed", "the dispatching one of two schedulers is killed", kill_leader),
     Fault(

@@ -14,13 +14,14 @@ PAGE = Job(
     "j1",
     "r1-1",
     "/page/r1-1",
+    11.0,
     has_callback=True,
     finished_at=15.0,
     result_key="d/1/j1/7",
     result_size=PAGE_BYTES,
     result_sha256=SHA256,
 )
-GONE = Job("j2", "r1-2", "/gone/r1-2", final="failed", code="http_404", finished_at=25.0)
+GONE = Job("j2", "r1-2", "/gone/r1-2", 20.0, final="failed", code="http_404", finished_at=25.0)
 CLEAN = History(
     asked=(
         Asked("submit", "unknown", 10.0, None, "r1-1", "/page/r1-1"),
@@ -60,7 +61,7 @@ def asked(*more: Asked) -> tuple[Asked, ...]:
 
 
 def test_a_clean_history_has_nothing_against_it():
-    assert check(CLEAN) == Verdict(2, (), (), (), ())
+    assert check(CLEAN) == Verdict(2, (), (), (), (), (), 22.0 - 20.0)
     assert check(CLEAN).is_clean
 
 
@@ -266,9 +267,21 @@ def test_recovery_of_what_no_worker_suffered_counts_from_the_heal():
     assert verdict_on(attempts=attempts_of_page(*LOST_THEN_STORED), deeds=heals).recoveries_s == (0.25,)
 
 
-def test_a_pause_counts_from_a_deed_to_the_next_start_of_any_job():
-    assert verdict_on(deeds=(Deed("kill", 19.0, "scheduler-0"),)).slowest_recovery_s == 22.0 - 19.0
-    assert verdict_on(deeds=(Deed("heal", 30.0),)).slowest_recovery_s == 0.0
+@pytest.mark.parametrize(
+    ("deeds", "from_at"),
+    [
+        ((), 20.0),
+        ((Deed("kill", 19.0, "scheduler-0"),), 20.0),
+        ((Deed("kill", 20.5, "scheduler-0"), Deed("kill", 21.0, "scheduler-1")), 20.5),
+        ((Deed("kill", 20.5, "scheduler-0"), Deed("heal", 20.75), Deed("heal", 21.0)), 21.0),
+        ((Deed("heal", 30.0),), 20.0),
+    ],
+)
+def test_the_wait_for_a_first_start_counts_from_the_heal_the_deed_or_the_arrival(
+    deeds: tuple[Deed, ...], from_at: float
+):
+    first = (replace(CLEAN.attempts[0], started_at=11.0), CLEAN.attempts[1])
+    assert verdict_on(attempts=first, deeds=deeds).slowest_recovery_s == 22.0 - from_at
 
 
 def test_a_round_without_an_accepted_job_shows_nothing():
