@@ -100,6 +100,9 @@ class Claimer:
         row = held.claimed
         if held.broken is not None:  # before its first step
             return _broken_off(held)
+        if self._slots.clock() >= held.ends_at:  # stood still since the claim: somebody else may have the job
+            events.lease_lost(held.seq)
+            return None
         if self.draining:  # claimed while the signal came
             return Released(sent=False)
         events.attempt_started(row["job_id"], held.seq, number=row["number"], host=row["host"])

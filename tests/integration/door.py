@@ -9,13 +9,16 @@ from urllib.parse import SplitResult, urlsplit
 
 @dataclass
 class Door:
-    """`url` leads through it. `is_stalled`: answers are held, as by a server that was stopped. `swallow`: told what was
-    sent last, whether the answer to it is lost and the line cut.
+    """`url` leads through it. `is_stalled`: answers are held, as by a server that was stopped. `is_clogged`: what is
+    sent is held, as by a network, and counted in `n_clogged`. `swallow`: told what was sent last, whether the answer to
+    it is lost and the line cut.
     """
 
     url: str = ""
     is_open: bool = True
     is_stalled: bool = False
+    is_clogged: bool = False
+    n_clogged: int = 0
     refused: int = 0
     swallow: Callable[[bytes], bool] | None = None
     swallowed: int = 0
@@ -76,6 +79,9 @@ async def _carry(door: Door, near: Ends, far: Ends) -> None:
         nonlocal last
         while data := await near[0].read(1 << 20):
             last = data
+            door.n_clogged += door.is_clogged
+            while door.is_clogged:  # noqa: ASYNC110 - a test's switch
+                await asyncio.sleep(0.01)
             far[1].write(data)
 
     async def back() -> None:

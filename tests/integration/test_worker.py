@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -281,6 +282,7 @@ async def test_a_job_whose_attempt_used_up_its_time_fails_now_and_not_at_its_dea
     params = msgspec.json.encode({**PARAMS, "timeout_s": 0.3}).decode()
     job = await ready(conn, f"{target.url}/hang", deadline_s=100.0, params=params)
     await worker.claimer.tick()
+    await until(lambda: target.hanging == 1)
     worker.clock_s = 99.5  # the attempt takes so long: half a second is left, and the next try is 1 s away
     await worker.idle()
     assert await where(conn, job.id) == ("failed", None)
@@ -419,6 +421,79 @@ async def test_a_worker_that_cannot_renew_stops_fetching_before_its_lease_ends(
     await worker.lease_clock.tick()
     await until(lambda: target.hanging == 0 and not worker.slots.held)
     assert await count(conn, "attempt") == 0
+
+
+@pytest.mark.req("P4")
+@pytest.mark.case("S8")
+@pytest.mark.case("S9")
+async def test_a_worker_that_stood_still_between_its_claim_and_its_first_step_sends_nothing(
+    conn: Conn, worker: Worker, target: Target
+) -> None:
+    await ready(conn, f"{target.url}/page")
+    await worker.claimer.tick()
+    worker.clock_s = LEASE_S
+    await worker.idle()
+    assert target.hits == []
+    assert (await count(conn, "lease"), await count(conn, "attempt")) == (1, 0)  # for the sweeper
+
+
+@pytest.mark.req("P3")
+@pytest.mark.req("P4")
+@pytest.mark.case("S9")
+async def test_a_put_that_lands_after_the_next_workers_touches_another_key(
+    conn: Conn, database_url: str, *, bus: Bus, worker: Worker, target: Target, object_store_url: str
+) -> None:
+    async with door_to(object_store_url) as door:
+        slow_store = object_store(door.url)
+        async with Worker(database_url, bus, FetchRunner(fetcher(), slow_store)) as slow:
+            door.is_clogged = True
+            job = await ready(conn, f"{target.url}/page")
+            await slow.claimer.tick()
+            await until(lambda: door.n_clogged > 0)
+            (held,) = slow.slots.held.values()
+            await run_async(conn, tell(end_of(Made(job.id, job.seq, 1, job.host, held.claimed), Lost())))
+            target.body = b"what the second attempt saw"
+            await conn.execute(_TO_READY)
+            await worker.claimer.tick()
+            await worker.idle()
+            before = await one(conn, "SELECT job::text AS row, result_key, result_size FROM job")
+            assert before["result_size"] == len(target.body)
+            door.is_clogged = False
+            await slow.idle()
+        await slow_store.close()
+    assert await one(conn, "SELECT job::text AS row, result_key, result_size FROM job") == before
+    found = (await asyncio.to_thread(object_store(object_store_url).list_page, prefix=_prefix_of(job))).objects
+    assert [(one_.key, one_.size) for one_ in found] == [(before["result_key"], len(target.body))]
+    assert [row["outcome"] for row in await rows(conn, "SELECT outcome FROM attempt ORDER BY seq")] == [
+        "lost",
+        "stored",
+    ]
+
+
+_TO_READY = (
+    "WITH gone AS (DELETE FROM queued RETURNING *) INSERT INTO ready (seq, job_id, priority, tenant_id, host)"
+    " SELECT seq, job_id, priority, tenant_id, host FROM gone"
+)
+
+
+@pytest.mark.req("P4")
+@pytest.mark.case("S8")
+async def test_a_jump_of_the_wall_clock_ends_no_lease(
+    conn: Conn, worker: Worker, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker.slots.clock = Slots(1).clock  # as in a real worker
+    wall = time.time
+    job = await ready(conn, f"{target.url}/hang")
+    await worker.claimer.tick()
+    await until(lambda: target.hanging == 1)
+    for jump_s in (3600.0, -3600.0):
+        monkeypatch.setattr(time, "time", lambda jump_s=jump_s: wall() + jump_s)
+        await worker.lease_clock.tick()
+        await worker.keeper.tick()
+    target.let_go.set()
+    await worker.idle()
+    assert await where(conn, job.id) == ("succeeded", None)
+    assert target.hits == ["GET"]
 
 
 @pytest.mark.req("NFR-7")
