@@ -82,6 +82,11 @@ class FairQueue(Generic[T]):
         self.clock = item.tag
         return item
 
+    def withdraw(self, item: T) -> None:
+        """`item` leaves the line without a turn. Walks over all that stand in it."""
+        self.heap[:] = [entry for entry in self.heap if entry[2] is not item]
+        heapify(self.heap)
+
     def charge_first(self, cost: float) -> None:
         """The first item has had a turn of `cost` and stays in line."""
         item = self.heap[0][2]

@@ -6,7 +6,7 @@ These classes keep their own books; `picking.Picker` moves lanes between them.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from scrapejobs.domain.fairness import FairQueue, Turns
@@ -100,6 +100,10 @@ WOKEN = 3  # in its flow again, with a promise of room at its host
 WIDEST_WINDOW = 1024
 
 
+LaneKey = tuple[int, int, str]
+"""Queue, tenant and host."""
+
+
 class Lane:
     """The entries of one (queue, tenant, host), first in first out, as two lists (a deque takes ten times as much).
 
@@ -124,7 +128,7 @@ class Lane:
         return len(self.head) + len(self.tail)
 
     @property
-    def key(self) -> tuple[int, int, str]:
+    def key(self) -> LaneKey:
         return self.flow.queue, self.flow.tenant.id, self.host.key
 
     @property
@@ -159,6 +163,13 @@ class Lane:
         self.window = self.next_window
         if seqs:
             self.last = seqs[-1]
+
+    def remove(self, gone: Container[int]) -> int:
+        """Takes these entries out as far as they are here; how many."""
+        before = len(self)
+        self.head = [seq for seq in self.head if seq not in gone]
+        self.tail = [seq for seq in self.tail if seq not in gone]
+        return before - len(self)
 
     def pop(self) -> int:
         if not self.head:
@@ -200,6 +211,11 @@ class Line:
         lane = self.queues[queue].pop()
         lane.state = READY
         return lane
+
+    def withdraw(self, lane: Lane) -> None:
+        """`lane` waits no more, and has nothing to wait for."""
+        self.queues[lane.flow.queue].withdraw(lane)
+        self.n_waiting -= 1
 
     def reserve(self, lane: Lane) -> None:
         """The next room is promised to `lane`; its queue has had its turn."""

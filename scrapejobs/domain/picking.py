@@ -3,13 +3,13 @@
 Pure: no I/O and no clock. `now` is always an argument, in float seconds of a monotonic clock.
 """
 
-from collections.abc import Callable, KeysView, Sequence
+from collections.abc import Callable, Container, Iterator, KeysView, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from sys import maxsize
 
 from scrapejobs.domain.fairness import WEIGHTS, FairQueue, Turns
-from scrapejobs.domain.lanes import EMPTY, READY, WOKEN, Flow, Host, Lane, Tenant, TenantShare
+from scrapejobs.domain.lanes import EMPTY, READY, WAITING, WOKEN, Flow, Host, Lane, LaneKey, Tenant, TenantShare
 from scrapejobs.domain.politeness import EVER, INFINITY, HostLimits, TokenBucket
 from scrapejobs.domain.roster import Roster
 from scrapejobs.domain.waiting import WaitingRoom
@@ -58,7 +58,7 @@ class Picker:
         self._roster = Roster(limits_of=limits_of, share_of=share_of, cold_start_at=cold_start_at, window=window)
         self._lanes = self._roster.lanes
         self._out: dict[int, Load] = {}
-        self._low: dict[tuple[int, int, str], Lane] = {}  # lanes to be filled again
+        self._low: dict[LaneKey, Lane] = {}  # lanes to be filled again
         self._depth = [0, 0, 0]  # entries held, by priority
         self._turns = Turns()
         self._queues: tuple[FairQueue[Flow], ...] = (FairQueue(), FairQueue(), FairQueue())
@@ -152,6 +152,22 @@ class Picker:
             flow.refunds += 1
             self._turns.refund(flow.queue)
         self._unload(now, tenant, host)
+
+    def entries(self) -> Iterator[tuple[int, LaneKey]]:
+        """What is held, with the lane that holds it. What comes or goes meanwhile may be met or not."""
+        for key in list(self._lanes):
+            if lane := self._lanes.get(key):
+                yield from ((seq, key) for seq in [*lane.head, *lane.tail])
+
+    def forget(self, now: float, key: LaneKey, gone: Container[int]) -> None:
+        """Entries of a lane that are queued no more; those that it does not hold are no matter."""
+        lane = self._lanes.get(key)
+        if lane:
+            self._depth[lane.flow.queue] -= lane.remove(gone)
+            if lane.runs_low:
+                self._low[key] = lane
+            if not lane:
+                self._withdraw(now, lane)
 
     # ---- what operators and targets change; all of it holds at once, also for what is queued
 
@@ -297,6 +313,22 @@ class Picker:
                 lane.host.line.queues[lane.flow.queue].reprice(lane, factor)
 
     # ---- forgetting
+
+    def _withdraw(self, now: float, lane: Lane) -> None:
+        """The lane has run empty where it stands: it goes, and what it was promised is for the next in line."""
+        flow, host, line = lane.flow, lane.host, lane.host.line
+        if lane.state == READY:
+            flow.ready.remove(lane)
+        elif line is not None and lane.state == WAITING:
+            line.withdraw(lane)
+        elif line is not None and flow.woken:
+            flow.woken.remove(lane)
+            line.release(lane)
+        if flow.is_active and not (flow.ready or flow.woken):
+            self._queues[flow.queue].withdraw(flow)
+            flow.is_active = False
+        self._empty(lane)
+        self._host_changed(now, host)
 
     def _empty(self, lane: Lane) -> None:
         """The lane has run empty: it is forgotten, at once or when the line has passed its tag, unless there is more

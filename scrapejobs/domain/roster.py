@@ -6,7 +6,7 @@ A picker lives for weeks and sees any number of hosts; what is idle and holds no
 from collections.abc import Callable
 from heapq import heappop, heappush
 
-from scrapejobs.domain.lanes import EMPTY, Flow, Host, Lane, Tenant, TenantShare
+from scrapejobs.domain.lanes import EMPTY, Flow, Host, Lane, LaneKey, Tenant, TenantShare
 from scrapejobs.domain.politeness import INFINITY, Gate, HostLimits
 
 
@@ -25,7 +25,7 @@ class Roster:
         self._window = window
         self.hosts: dict[str, Host] = {}
         self.tenants: dict[int, Tenant] = {}
-        self.lanes: dict[tuple[int, int, str], Lane] = {}
+        self.lanes: dict[LaneKey, Lane] = {}
         self._retiring: list[tuple[float, int, Host]] = []  # when an idle host may be forgotten
         self._order = 0
 

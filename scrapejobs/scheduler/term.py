@@ -10,6 +10,7 @@ from uuid import UUID
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import HostLimits, Picker, TenantShare
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
+from scrapejobs.scheduler.forgetting import Forgetting
 from scrapejobs.scheduler.limits import Limits
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
@@ -64,6 +65,7 @@ class Term:
             cold_start_at=clock(),
             window=WINDOW,
         )
+        self._forgetting = Forgetting(link, self.picker, clock=clock)
 
     async def rebuild(self) -> int:
         """Reads the heads of what waits, and all that runs. The cycle collector would walk hundreds of thousands of
@@ -92,6 +94,7 @@ class Term:
     async def tick(self) -> float:
         self.lease.check()
         await self._read_appended()
+        await self._forgetting.step()
         free = await self._learn_what_ended()
         if self.picker.queued:
             await self._reload_limits_if_stale()

@@ -74,6 +74,12 @@ def appended(*, since: str, wanted: Sequence[Wanted] = ()) -> Steps[Appended]:
 
 
 @verb()
+def still_queued(seqs: Sequence[int]) -> Steps[set[int]]:
+    """Which of these entries are still queued."""
+    return {row["seq"] for row in (yield Statement("queued/still", {"seqs": list(seqs)}))}
+
+
+@verb()
 def snapshot() -> Steps[str]:
     """The snapshot of now."""
     rows = yield Statement("queued/snapshot", {})

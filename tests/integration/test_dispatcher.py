@@ -308,6 +308,34 @@ async def test_a_paused_host_starts_nothing_until_it_is_resumed(conn: Conn, sche
     assert await where(conn, paused.id) == ("queued", "ready")
 
 
+@pytest.mark.req("FR-5")
+@pytest.mark.case("S11")
+@pytest.mark.case("S17")
+async def test_what_is_cancelled_or_expires_at_a_paused_host_leaves_the_leaders_memory_and_nothing_else_does(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    await make_worker(conn, slots=10)
+    await conn.execute("INSERT INTO host (name, paused_until) VALUES ('*.example', '9999-01-01Z')")
+    cancelled = [await make_job(conn, host=f"{n}.example") for n in range(5)]
+    expired = await make_job(conn, host="1.example", deadline_s=-0.1)
+    kept = await make_job(conn, host="1.example")
+    me = scheduler()
+    await me.tick()
+    assert me.loop._term is not None
+    picker = me.loop._term.picker
+    for job in cancelled:
+        await run_async(conn, transitions.cancel(job.id, tenant_id=None))
+    assert await run_async(conn, transitions.expire(expired.id))
+    await me.tick()
+    assert picker.queued == 7
+    await me.tick(after_s=60.0)
+    assert dict(picker.entries()) == {kept.seq: (1, 1, "1.example")}
+    await conn.execute("UPDATE host SET paused_until = NULL")
+    await conn.execute("UPDATE service SET seen_at = clock_timestamp()")
+    await me.tick(after_s=1.0)
+    assert await where(conn, kept.id) == ("queued", "ready")
+
+
 @pytest.mark.req("NFR-6")
 @pytest.mark.case("S21")
 async def test_a_host_that_asked_for_a_rest_gets_it_from_the_very_next_job_on(

@@ -23,6 +23,7 @@ EVENT = st.one_of(
     st.tuples(st.just("add"), st.lists(ENTRY, min_size=1, max_size=6)),
     st.tuples(st.just("pick"), st.integers(1, 8)),
     st.tuples(st.sampled_from(["finish", "give_back", "retry"]), st.integers(0, 50)),
+    st.tuples(st.just("gone"), st.sets(st.integers(1, 60), max_size=20)),
     st.tuples(st.just("wait"), st.floats(0.001, 1.0)),
     st.tuples(st.just("close"), st.tuples(st.sampled_from("abcd"), st.floats(0, 1.0))),
     st.tuples(st.just("limit"), st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd"))),
@@ -123,6 +124,16 @@ class World:
             left = [seq for seq in self.queued if self.may_start(seq, slack=-1e-4)]
             assert not left, "an entry that may start was left behind"
         self.picked += picked
+
+    def gone(self, seqs: set[int]) -> None:
+        """Those of them that are queued were cancelled. Which lane holds which entry is what the picker says."""
+        lanes = dict(self.picker.entries())
+        assert lanes == {seq: self.entries[seq] for seq in self.queued}
+        for key in set(lanes.values()):
+            self.picker.forget(self.now, key, seqs)
+        self.queued -= seqs
+        for seq in seqs & set(lanes):
+            del self.entries[seq]
 
     def wait(self, seconds: float) -> None:
         self.now += seconds

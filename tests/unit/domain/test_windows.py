@@ -44,6 +44,13 @@ class Queue:
         if seen:
             del self.entries[seen[index % len(seen)]]
 
+    def forget(self) -> None:
+        """The picker lets go of what the database no longer has."""
+        for seq, key in list(self.picker.entries()):
+            if seq not in self.entries:
+                self.picker.forget(0.0, key, {seq})
+        assert {seq for seq, _ in self.picker.entries()} <= set(self.entries)
+
     def look(self, most: int = 99) -> None:
         """What one statement reads in one snapshot: what was appended, and what is behind the windows."""
         wanted = self.picker.wanted(most)
@@ -93,6 +100,7 @@ STEP = st.one_of(
     st.tuples(st.just("front"), LANE),
     st.tuples(st.just("commit"), st.integers(0, 9)),
     st.tuples(st.just("cancel"), st.integers(0, 99)),
+    st.tuples(st.just("forget")),
     st.tuples(st.just("look"), st.integers(0, 9)),
     st.tuples(st.just("dispatch"), st.integers(1, 5)),
 )
