@@ -45,17 +45,25 @@ class Picker:
         *,
         limits_of: Callable[[str], HostLimits],
         share_of: Callable[[int], TenantShare],
+        closed_until_of: Callable[[str], float] = lambda _: EVER,
         cold_start_at: float = EVER,
         window: int = maxsize,
     ) -> None:
-        """`limits_of` and `share_of` are asked for every host and tenant when it is first seen or seen again.
+        """`limits_of`, `closed_until_of` and `share_of` are asked for every host and tenant when it is first seen or
+        seen again.
 
         A new leader gives its own birth as `cold_start_at`: its buckets were empty then, for the former leader
         may have spent them the moment before, and have been filling since. Without it they are full.
 
         `window`: how many entries of a lane are held at first; all of them if not said.
         """
-        self._roster = Roster(limits_of=limits_of, share_of=share_of, cold_start_at=cold_start_at, window=window)
+        self._roster = Roster(
+            limits_of=limits_of,
+            share_of=share_of,
+            closed_until_of=closed_until_of,
+            cold_start_at=cold_start_at,
+            window=window,
+        )
         self._lanes = self._roster.lanes
         self._out: dict[int, Load] = {}
         self._low: dict[LaneKey, Lane] = {}  # lanes to be filled again

@@ -16,11 +16,13 @@ class Roster:
         *,
         limits_of: Callable[[str], HostLimits],
         share_of: Callable[[int], TenantShare],
+        closed_until_of: Callable[[str], float],
         cold_start_at: float,
         window: int,
     ) -> None:
         self._limits_of = limits_of
         self._share_of = share_of
+        self._closed_until_of = closed_until_of
         self._cold_start_at = cold_start_at
         self._window = window
         self.hosts: dict[str, Host] = {}
@@ -35,6 +37,7 @@ class Roster:
         host = self.hosts.get(key)
         if host is None:
             gate = Gate(self._limits_of(key), empty_at=self._cold_start_at)
+            gate.closed_until = self._closed_until_of(key)
             host = self.hosts[key] = Host(key, gate)
         return host
 

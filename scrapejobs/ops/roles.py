@@ -14,6 +14,7 @@ from scrapejobs.adapters.fetcher import Fetcher, FetchLimits
 from scrapejobs.adapters.storage import object_store
 from scrapejobs.adapters.webhook_client import WebhookClient
 from scrapejobs.config import Config
+from scrapejobs.domain.circuit import CircuitPolicy
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
@@ -123,6 +124,9 @@ def scheduler(around: Surroundings) -> Crew:
         around.bus,
         holder=around.name,
         default=HostLimits(config.host_rate, config.host_burst, config.host_concurrency),
+        circuit=CircuitPolicy(
+            config.circuit_error_threshold, config.circuit_success_threshold, config.circuit_timeout_s
+        ),
         pace=pace,
     )
     loops: list[Loop] = [

@@ -77,6 +77,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "host_rate": "Requests a second to a host without a row of its own.",
             "host_burst": "Requests at once after a quiet time.",
             "host_concurrency": "Simultaneous connections.",
+            "circuit_error_threshold": "After how many failures in a row a host's circuit opens.",
+            "circuit_success_threshold": "After how many good trials in a row it closes.",
+            "circuit_timeout_s": "How long nothing is started at the host; then one trial at a time.",
         },
         "Webhooks": {
             "callback_timeout_s": "For one try of a delivery.",

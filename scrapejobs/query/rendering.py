@@ -57,11 +57,15 @@ def waiting_of(row: Row, hindrances: Hindrances | None) -> WaitingFor | None:
         return WaitingFor("publishing", None, "accepted, and about to be put into its queue")
     if row["due_at"] is not None:
         return WaitingFor("retry_backoff", row["due_at"], "waits for the time of its next attempt")
-    if hindrances is None:
-        return None
-    is_paused, until = hindrances.pause_of(row["host"])
+    return None if hindrances is None else _held_by(row["host"], hindrances)
+
+
+def _held_by(host: str, hindrances: Hindrances) -> WaitingFor | None:
+    is_paused, until = hindrances.pause_of(host)
     if is_paused:
-        return WaitingFor("host_paused", until, f"{row['host']} is paused")
+        return WaitingFor("host_paused", until, f"{host} is paused")
+    if host in hindrances.trials:
+        return WaitingFor("circuit_open", hindrances.trials[host], f"{host} failed many times in a row")
     return None if hindrances.has_worker else WaitingFor("no_worker", None, "no worker is there")
 
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.domain.circuit import CircuitPolicy
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
+from scrapejobs.scheduler.rules import Rules
 from scrapejobs.scheduler.term import Pace, Term
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
@@ -34,6 +36,7 @@ class Dispatcher:
         *,
         holder: str,
         default: HostLimits,
+        circuit: CircuitPolicy,
         pace: Pace,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -42,6 +45,7 @@ class Dispatcher:
         self._bus = bus
         self._holder = holder
         self._default = default
+        self._circuit = circuit
         self._pace = pace
         self._clock = clock
         self._term: Term | None = None
@@ -81,7 +85,8 @@ class Dispatcher:
             return None
         self._epoch = epoch
         lease = DispatchLease(self._lease_link, epoch, lease_s=self._pace.lease_s, since=asked, clock=self._clock)
-        term = Term(self._link, self._bus, lease, default=self._default, pace=self._pace, clock=self._clock)
+        rules = Rules(self._link, epoch=epoch, default=self._default, circuit=self._circuit, clock=self._clock)
+        term = Term(self._link, self._bus, lease, rules=rules, pace=self._pace, clock=self._clock)
         self._term = term
         try:
             queued = await term.rebuild()

@@ -1,7 +1,10 @@
-"""What a host and a tenant may take, as the rows say it now; rows are few, hosts are many."""
+"""What a host and a tenant may take, as the rows say it now; rows are few, hosts are many.
+
+A host whose circuit is not closed takes nothing until its trial, and then one job at a time.
+"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from scrapejobs.domain.picking import HostLimits, TenantShare
@@ -11,16 +14,15 @@ from scrapejobs.store.run import Row
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """One reading of the rows. `paused_until` holds monotonic times by host."""
+    """One reading of the rows. `paused_until` and `trial_at` (of the circuits that are not closed) hold monotonic times
+    by host.
+    """
 
     default: HostLimits
-    rows: dict[str, tuple[float | None, float | None, int | None]]
-    paused_until: dict[str, float]
-    shares: dict[int, TenantShare]
-
-    @classmethod
-    def read(cls, hosts: Iterable[Row], tenants: Iterable[Row], *, default: HostLimits, now: float) -> Self:
-        return cls(default, {}, {}, {}).with_hosts(hosts, now=now).with_tenants(tenants)
+    rows: dict[str, tuple[float | None, float | None, int | None]] = field(default_factory=dict)
+    paused_until: dict[str, float] = field(default_factory=dict)
+    trial_at: dict[str, float] = field(default_factory=dict)
+    shares: dict[int, TenantShare] = field(default_factory=dict)
 
     def with_hosts(self, hosts: Iterable[Row], *, now: float) -> Self:
         """The same shares, with another reading of the hosts' limits and pauses."""
@@ -30,6 +32,10 @@ class Limits:
             rows={row["name"]: (row["rate"], row["burst"], row["concurrency"]) for row in hosts},
             paused_until={row["name"]: now + row["paused_for_s"] for row in hosts if (row["paused_for_s"] or 0) > 0},
         )
+
+    def with_circuits(self, circuits: Iterable[Row], *, now: float) -> Self:
+        """The same otherwise, with another reading of the circuits that are not closed."""
+        return replace(self, trial_at={row["host"]: now + row["retry_in_s"] for row in circuits})
 
     def with_tenants(self, tenants: Iterable[Row]) -> Self:
         """The same hosts, with another reading of the tenants' shares."""
@@ -44,11 +50,17 @@ class Limits:
                 rate = row[0] if row[0] is not None else rate
                 burst = row[1] if row[1] is not None else burst
                 concurrency = row[2] if row[2] is not None else concurrency
-        return HostLimits(rate, burst, concurrency)
+        return HostLimits(rate, burst, 1 if host in self.trial_at else concurrency)
 
-    def pause_of(self, host: str) -> float:
-        """Until when a host is paused, by its own row or a wider one; 0 when it is not."""
-        return max((self.paused_until.get(name, 0.0) for name in names_over(host)), default=0.0)
+    @property
+    def closed_names(self) -> set[str]:
+        """The names of rows that close hosts."""
+        return {*self.paused_until, *self.trial_at}
+
+    def closed_until(self, host: str) -> float:
+        """Until when nothing starts at a host: paused by its own row or a wider one, or its circuit open; else 0."""
+        paused = max((self.paused_until.get(name, 0.0) for name in names_over(host)), default=0.0)
+        return max(paused, self.trial_at.get(host, 0.0))
 
     def share(self, tenant: int) -> TenantShare:
         return self.shares.get(tenant) or TenantShare()

@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow
 
-from scrapejobs.store import deliveries, partitions, upkeep
+from scrapejobs.store import circuits, deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run_async
 from scrapejobs.telemetry import events
@@ -63,6 +63,7 @@ class Retention:
             pass
         await self._link.run(upkeep.forget_services(after_s=PERIOD_S))
         await self._link.run(upkeep.forget_hosts())
+        await self._link.run(circuits.forget(keep_s=self._keep.total_seconds()))
         return PERIOD_S if is_kept else AGAIN_S
 
     async def _keep_partitions(self) -> bool:

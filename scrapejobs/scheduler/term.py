@@ -8,15 +8,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from scrapejobs.adapters.bus import Bus
-from scrapejobs.domain.picking import HostLimits, Picker, TenantShare
+from scrapejobs.domain.picking import Picker
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.forgetting import Forgetting
-from scrapejobs.scheduler.limits import Limits
+from scrapejobs.scheduler.rules import RELOAD_S, Rules
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
 
-RELOAD_S: Final = 0.5
 WINDOW: Final = 64
 """Entries of a lane that are held at first: a queue of millions is not held in memory (docs/picking.md)."""
 LANES_AT_ONCE: Final = 500
@@ -42,26 +41,24 @@ class Term:
         bus: Bus,
         lease: DispatchLease,
         *,
-        default: HostLimits,
+        rules: Rules,
         pace: Pace,
         clock: Callable[[], float],
     ) -> None:
         self._link = link
         self._bus = bus
-        self._default = default
+        self._rules = rules
         self._pace = pace
         self._clock = clock
         self.lease = lease
         self.epoch = lease.epoch
-        self._limits = Limits.read([], [], default=default, now=clock())
-        self._limits_at = float("-inf")
-        self._something_ended = False
         self._snapshot = ""
         self._last_pos: int | None = None
         self._waiting = 0
         self.picker = Picker(
-            limits_of=self._limits_of,
-            share_of=self._share_of,
+            limits_of=rules.limits_of,
+            share_of=rules.share_of,
+            closed_until_of=rules.closed_until_of,
             cold_start_at=clock(),
             window=WINDOW,
         )
@@ -74,7 +71,7 @@ class Term:
         n_queued = 0
         gc.disable()
         try:
-            await self._reload_limits()
+            await self._rules.read(self.picker)
             self._snapshot = await self._link.run(dispatch.snapshot())
             async for rows in dispatch.every_lane(await self._link.conn(), window=WINDOW):
                 self.lease.check()
@@ -85,8 +82,6 @@ class Term:
             now = self._clock()
             for row in await self._link.run(dispatch.held()):
                 self.picker.hold(now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"])
-            for host in self._known(self._limits.paused_until):
-                self.picker.close_host(now, host, self._limits.pause_of(host))
         finally:
             gc.enable()
         return n_queued
@@ -95,9 +90,11 @@ class Term:
         self.lease.check()
         await self._read_appended()
         await self._forgetting.step()
+        n_out = len(self.picker.outstanding)
         free = await self._learn_what_ended()
-        if self.picker.queued:
-            await self._reload_limits_if_stale()
+        something_ended = len(self.picker.outstanding) < n_out
+        if something_ended or self.picker.queued:
+            await self._rules.refresh(self.picker, something_ended=something_ended)
         wanted = min(max(free, 0), MOST_AT_ONCE)
         moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
         return self._rest(moved, wanted)
@@ -128,14 +125,16 @@ class Term:
         self._snapshot = appended.snapshot
 
     def _add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        now, paused = self._clock(), self._limits.paused_until
+        now = self._clock()
         for row in rows:
-            host = row["host"]
             self.picker.add(
-                now, seq=row["seq"], priority=row["priority"], tenant=row["tenant_id"], host=host, front=row["front"]
+                now,
+                seq=row["seq"],
+                priority=row["priority"],
+                tenant=row["tenant_id"],
+                host=row["host"],
+                front=row["front"],
             )
-            if paused and (until := self._limits.pause_of(host)) > now:
-                self.picker.close_host(now, host, until)
 
     def _add_lanes(self, rows: Iterable[Mapping[str, Any]]) -> None:
         for row in rows:
@@ -157,7 +156,6 @@ class Term:
             running, self._waiting, now = state.running, state.waiting, self._clock()
             for seq in seqs:
                 if seq not in state.seqs:
-                    self._something_ended = True
                     self.picker.finish(now, seq)
             await self._raise_floor(state.lowest_pos)
         workers = await self._link.run(dispatch.workers(alive_s=self._pace.alive_s))
@@ -180,54 +178,6 @@ class Term:
         if floor is not None:
             await self._link.run(dispatch.set_floor(floor))
             self._last_pos = None if lowest_pos is None else self._last_pos
-
-    # ---- limits
-
-    def _limits_of(self, host: str) -> HostLimits:
-        return self._limits.of(host)
-
-    def _share_of(self, tenant: int) -> TenantShare:
-        return self._limits.share(tenant)
-
-    async def _reload_limits_if_stale(self) -> None:
-        """A report frees a slot and may pause its host in the same transaction (Retry-After): whoever has seen that
-        something ended must read the pauses before the slot is given away (NFR-6).
-        """
-        if self._clock() - self._limits_at >= RELOAD_S:
-            await self._reload_limits()
-        elif self._something_ended:
-            await self._reload_hosts()
-
-    async def _reload_limits(self) -> None:
-        """Reads limits, pauses and shares, and applies what changed to whatever is queued already (FR-11, FR-12)."""
-        await self._reload_hosts()
-        tenants = await self._link.run(dispatch.tenant_rows())
-        now, before = self._clock(), self._limits
-        self._limits_at = now
-        self._limits = after = before.with_tenants(tenants)
-        for tenant, share in after.shares.items():
-            if before.shares.get(tenant) != share:
-                self.picker.set_share(now, tenant, share)
-
-    async def _reload_hosts(self) -> None:
-        hosts = await self._link.run(dispatch.host_rows())
-        now, before = self._clock(), self._limits
-        self._limits = after = before.with_hosts(hosts, now=now)
-        self._something_ended = False
-        for host in self._known(name for name, _ in before.rows.items() ^ after.rows.items()):
-            self.picker.set_host_limits(now, host, after.of(host))
-        for host in self._known(before.paused_until.keys() | after.paused_until.keys()):
-            self.picker.close_host(now, host, after.pause_of(host))
-
-    def _known(self, names: Iterable[str]) -> set[str]:
-        """The hosts that the picker knows and that rows of these names speak of."""
-        hosts, known = self.picker.hosts, set[str]()
-        for name in names:
-            if name.startswith("*."):
-                known |= {host for host in hosts if host.endswith(name[1:])}
-            elif name in hosts:
-                known.add(name)
-        return known
 
     # ---- the move
 

@@ -4,16 +4,12 @@ import ipaddress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from django.db.models import Case, Q, When
-from django.db.models.functions import Now
-
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.target import InvalidUrl, UrlNotAllowed, parse_target
 from scrapejobs.store.models import Host
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
 LIMITS: Final[tuple[str, ...]] = ("rate", "burst", "concurrency")
-COLUMNS: Final[tuple[str, ...]] = ("name", *LIMITS, "paused_until", "pause_reason")
 
 _ANY_ADDRESS: Final = EgressPolicy(allow=(ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0")))
 _WILDCARD: Final = "*."
@@ -48,16 +44,10 @@ def set_limits(name: str, changes: dict[str, Any]) -> Host:
     return Host.objects.update_or_create(name=name, defaults=changes)[0]
 
 
-def listing() -> list[Row]:
-    """Every host that has limits or a pause, by name; a pause that is over is not told."""
-    is_paused = Q(paused_until__gt=Now())
-    rows = Host.objects.values_list(
-        "name",
-        *LIMITS,
-        Case(When(is_paused, then="paused_until")),
-        Case(When(is_paused, then="pause_reason")),
-    )
-    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+@verb()
+def listing() -> Steps[list[Row]]:
+    """Every host that has limits, a pause or an open circuit, by name: the rows of `host/listing.sql`."""
+    return (yield Statement("host/listing", {}))
 
 
 @verb()

@@ -1,6 +1,6 @@
 """Read side of jobs: one, a page, attempts. Always of one tenant: another's job is not there (NFR-5)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -73,10 +73,13 @@ def attempts(job_id: UUID, *, tenant_id: int) -> Steps[list[Row] | None]:
 
 @dataclass(frozen=True, slots=True)
 class Hindrances:
-    """What keeps queued jobs from starting. `pauses`: names of `host` rows, and until when (None: no end)."""
+    """What keeps queued jobs from starting. `pauses`: names of `host` rows, and until when (None: no end).
+    `trials`: hosts whose circuits are not closed, and when each lets a trial through.
+    """
 
     has_worker: bool
     pauses: dict[str, datetime | None]
+    trials: dict[str, datetime]
 
     def pause_of(self, host: str) -> tuple[bool, datetime | None]:
         """Whether a host is paused by any row that speaks of it, and until when (None: no end)."""
@@ -86,12 +89,17 @@ class Hindrances:
 
 
 @verb()
-def hindrances(hosts: Iterable[str], *, alive_s: float) -> Steps[Hindrances]:
+def hindrances(hosts: Collection[str], *, alive_s: float) -> Steps[Hindrances]:
     """What hinders jobs of these hosts (S22). A worker silent for `alive_s` seconds is none."""
     names = sorted({name for host in hosts for name in names_over(host)})
     pauses = yield Statement("host/pauses", {"names": names})
+    held_back = yield Statement("circuit/of_hosts", {"hosts": list(hosts)})
     (service,) = yield Statement("service/has_worker", {"alive_s": alive_s})
-    return Hindrances(service["has_worker"], {row["name"]: row["until"] for row in pauses})
+    return Hindrances(
+        service["has_worker"],
+        {row["name"]: row["until"] for row in pauses},
+        {row["host"]: row["retry_at"] for row in held_back},
+    )
 
 
 def _id_at(moment: datetime | None, slack: timedelta) -> UUID | None:

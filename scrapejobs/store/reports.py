@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 import psycopg
 
+from scrapejobs.domain.circuit import sign_of
 from scrapejobs.domain.outcome import Exchange, Lost, Outcome, Permanent, Released, Stored, Temporary
 from scrapejobs.domain.retry import RetryPolicy, Standing, plan
 from scrapejobs.store.link import Link
@@ -97,6 +98,7 @@ def _row(attempt: Ended, policy: RetryPolicy, random: Callable[[], float]) -> di
         "charged": next_.charged,
         "lost": next_.lost,
         "host_pause_s": next_.host_pause_s,
+        "host_sign": sign_of(outcome),
         "outcome": _NAMES.get(type(outcome), "cancelled"),
         "code": getattr(outcome, "code", None),
         "detail": getattr(outcome, "detail", None),

@@ -46,6 +46,12 @@ def dispatcher_lost(epoch: int) -> None:
     _log.warning("dispatcher_lost", epoch=epoch)
 
 
+def circuit_changed(host: str, change: str, *, code: str | None) -> None:
+    """A host's circuit `opened`, after a failure of that code, or `closed` after good trials."""
+    metrics.CIRCUIT_CHANGES.labels(change).inc()
+    _log.warning("circuit_changed", host=host, change=change, code=code)
+
+
 def ready_taken_back(n: int) -> None:
     """`n` ready jobs were not claimed in time and went back to their queues."""
     _log.info("ready_taken_back", n=n)

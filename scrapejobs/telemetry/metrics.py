@@ -34,6 +34,9 @@ STORE_FAILURES: Final = Counter(
 RESULT_MISSING: Final = Counter(
     "scrapejobs_result_missing_total", "Results of succeeded jobs that the object store did not have."
 )
+CIRCUIT_CHANGES: Final = Counter(
+    "scrapejobs_circuit_changes_total", "Circuits of hosts that opened or closed.", ["change"]
+)
 ORPHANS_REMOVED: Final = Counter(
     "scrapejobs_orphans_removed_total", "Objects removed that no job names and no attempt can name any more."
 )

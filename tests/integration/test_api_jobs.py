@@ -161,6 +161,16 @@ def test_a_queued_job_tells_what_holds_it(a: Client) -> None:
     }
     execute("UPDATE host SET paused_until = '2100-01-01T00:00:00Z'")
     assert read(a, job_id)["waiting_for"]["until"] == "2100-01-01T00:00:00Z"
+    execute("DELETE FROM host")
+    execute(
+        "INSERT INTO circuit (host, failures, successes, retry_at, reason)"
+        " VALUES ('www.example.com', 0, 0, '2100-01-01T00:00:00Z', 'http_503')"
+    )
+    assert read(a, job_id)["waiting_for"] == {
+        "reason": "circuit_open",
+        "until": "2100-01-01T00:00:00Z",
+        "detail": "www.example.com failed many times in a row",
+    }
     start(job_id)
     assert read(a, job_id)["waiting_for"] is None
 

@@ -12,11 +12,12 @@ from uuid import UUID
 import pytest
 import redis
 from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
 
 from scrapejobs.adapters.bus import WAKE
 from scrapejobs.ops import console, doctor
 from scrapejobs.store import dead_letters, keys
-from scrapejobs.store.models import ApiKey, Host, Job, Service, Tenant
+from scrapejobs.store.models import ApiKey, Circuit, Host, Job, Service, Tenant
 from scrapejobs.store.run import run
 from scrapejobs.store.services import standing
 from scrapejobs.store.transitions import discard_all, requeue_all
@@ -202,9 +203,9 @@ def test_hosts_are_listed_as_a_table_with_a_line_for_each():
     said("hosts", "set", "a.example", "--rate", "2")
     said("hosts", "pause", "b.example")
     assert [line.split() for line in said("hosts", "list").splitlines()] == [
-        ["HOST", "RATE", "BURST", "CONCURRENCY", "PAUSED", "UNTIL", "REASON"],
-        ["a.example", "2", "-", "-", "-", "-"],
-        ["b.example", "-", "-", "-", "until", "resumed", "operator"],
+        ["HOST", "RATE", "BURST", "CONCURRENCY", "PAUSED", "UNTIL", "REASON", "CIRCUIT", "OPEN", "UNTIL", "AFTER"],
+        ["a.example", "2", "-", "-", "-", "-", "-", "-"],
+        ["b.example", "-", "-", "-", "until", "resumed", "operator", "-", "-"],
     ]
 
 
@@ -235,11 +236,20 @@ def test_a_pause_for_a_time_ends_by_itself():
 
 
 @pytest.mark.req("FR-11")
-def test_reset_circuit_ends_a_back_off_that_the_host_asked_for_and_no_persons_pause():
-    for name, reason in (("a.example", "retry_after"), ("b.example", "operator")):
-        Host.objects.create(name=name, paused_until="2999-01-01T00:00:00Z", pause_reason=reason)
-        said("hosts", "reset-circuit", name)
-    assert [row["pause_reason"] for row in told("hosts", "list")] == [None, "operator"]
+def test_an_open_circuit_is_listed_with_its_reason_and_reset_and_a_pause_stays():
+    Host.objects.create(name="b.example", paused_until="2999-01-01T00:00:00Z", pause_reason="operator")
+    for name in ("a.example", "b.example"):
+        Circuit.objects.create(
+            host=name, failures=0, successes=0, retry_at="2999-01-01T00:00:00Z", reason="http_503", changed_at=Now()
+        )
+    shown = [(row["name"], row["circuit_open_until"], row["circuit_reason"]) for row in told("hosts", "list")]
+    assert shown == [(name, "2999-01-01T00:00:00Z", "http_503") for name in ("a.example", "b.example")]
+    assert "a.example is closed" in said("hosts", "reset-circuit", "a.example")
+    assert "b.example is closed" in said("hosts", "reset-circuit", "b.example")
+    assert "was not open" in said("hosts", "reset-circuit", "b.example")
+    assert [(row["name"], row["pause_reason"], row["circuit_reason"]) for row in told("hosts", "list")] == [
+        ("b.example", "operator", None)
+    ]
 
 
 @pytest.mark.req("FR-11")

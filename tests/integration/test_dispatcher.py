@@ -11,6 +11,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.domain.circuit import CircuitPolicy
 from scrapejobs.domain.outcome import Temporary
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.scheduler.dispatcher import Dispatcher
@@ -36,6 +37,7 @@ from tests.integration.factories import (
 
 PACE = Pace(lease_s=3600.0, ready_ttl_s=2.0, alive_s=30.0, poll_s=5.0)
 WIDE = HostLimits(1000.0, 1000.0, 1000)
+CIRCUIT = CircuitPolicy(error_threshold=3, success_threshold=2, timeout_s=60.0)
 
 
 class Scheduler:
@@ -44,7 +46,9 @@ class Scheduler:
     def __init__(self, url: str, bus: Bus, *, default: HostLimits = WIDE, name: str = "a") -> None:
         self.ahead_s = 0.0
         self.links = [Link(url), Link(url)]
-        self.loop = Dispatcher(*self.links, bus, holder=name, default=default, pace=PACE, clock=self._clock)
+        self.loop = Dispatcher(
+            *self.links, bus, holder=name, default=default, circuit=CIRCUIT, pace=PACE, clock=self._clock
+        )
 
     def _clock(self) -> float:
         return asyncio.get_running_loop().time() + self.ahead_s

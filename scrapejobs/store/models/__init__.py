@@ -2,6 +2,7 @@
 
 from scrapejobs.store.models.api_key import ApiKey
 from scrapejobs.store.models.attempt import Attempt
+from scrapejobs.store.models.circuit import Circuit, CircuitChange
 from scrapejobs.store.models.dead_letter import DeadLetter
 from scrapejobs.store.models.delivery import Delivery
 from scrapejobs.store.models.dispatcher import Dispatcher
@@ -16,6 +17,8 @@ from scrapejobs.store.models.tenant import Tenant
 __all__ = [
     "ApiKey",
     "Attempt",
+    "Circuit",
+    "CircuitChange",
     "DeadLetter",
     "Delayed",
     "Delivery",

@@ -15,7 +15,7 @@ def row(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def limits(*hosts: dict[str, Any], tenants: tuple[dict[str, Any], ...] = ()) -> Limits:
-    return Limits.read(hosts, tenants, default=DEFAULT, now=100.0)
+    return Limits(DEFAULT).with_hosts(hosts, now=100.0).with_tenants(tenants)
 
 
 @pytest.mark.req("FR-11")
@@ -45,10 +45,10 @@ def test_a_pause_is_the_longest_of_the_rows_that_speak_of_the_host() -> None:
         row("b.test", paused_for_s=float("inf")),
         row("c.test", paused_for_s=-5.0),
     )
-    assert read.pause_of("a.example") == 150.0
-    assert read.pause_of("b.test") == float("inf")
-    assert read.pause_of("c.test") == 0.0
-    assert read.pause_of("d.test") == 0.0
+    assert read.closed_until("a.example") == 150.0
+    assert read.closed_until("b.test") == float("inf")
+    assert read.closed_until("c.test") == 0.0
+    assert read.closed_until("d.test") == 0.0
 
 
 @pytest.mark.req("FR-12")

@@ -70,6 +70,11 @@ TOLD = {
         {"key": "2026-01-02/7/a/1", "reason": "refused"},
     ),
     "result_missing": (lambda: events.result_missing(JOB), "error", {"job_id": JOB}),
+    "circuit_changed": (
+        lambda: events.circuit_changed("shop.example", "opened", code="http_503"),
+        "warning",
+        {"host": "shop.example", "change": "opened", "code": "http_503"},
+    ),
     "orphans_removed": (lambda: events.orphans_removed(3, bytes=12), "info", {"n": 3, "bytes": 12}),
     "objects_unknown": (lambda: events.objects_unknown(3), "warning", {"n": 3}),
     "bus_down": (events.bus_down, "warning", {}),

@@ -15,21 +15,21 @@ from scrapejobs.ops.console import (
     print_table,
     whole,
 )
-from scrapejobs.store import hosts
+from scrapejobs.store import circuits, hosts
 from scrapejobs.store.run import run
 
 
 class Command(BaseCommand):
     help = (
-        "Lists target hosts that have limits or a pause of their own, and changes them. HOST is a name or an address "
-        "in any spelling, or *.domain for every name below it; what a host's row leaves open is taken from the next "
-        "wider row, in the end from the settings. Changes hold within a second or so."
+        "Lists target hosts that have limits, a pause or an open circuit, and changes them. HOST is a name or an "
+        "address in any spelling, or *.domain for every name below it; what a host's row leaves open is taken from the "
+        "next wider row, in the end from the settings. Changes hold within a second or so."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = add_actions(parser)
-        listing = actions.add_parser("list", help="shows hosts with limits or a pause")
+        listing = actions.add_parser("list", help="shows hosts with limits, a pause or an open circuit")
         listing.add_argument("--json", action="store_true", help="as JSON")
         listing.set_defaults(act=self._list)
         setting = actions.add_parser("set", help="changes limits", description="`none` takes a limit away.")
@@ -41,8 +41,8 @@ class Command(BaseCommand):
         resuming = actions.add_parser("resume", help="ends a host's pause, also one that the host asked for")
         resetting = actions.add_parser(
             "reset-circuit",
-            help="ends a back-off that the host asked for",
-            description="Ends the pause that a host asked for with Retry-After. A person's pause stays: see `resume`.",
+            help="lets jobs start again at a host that failed many times in a row",
+            description="Closes the circuit of a host that failed many times in a row. A pause stays: see `resume`.",
         )
         for action, act in (
             (setting, self._set),
@@ -58,11 +58,11 @@ class Command(BaseCommand):
         options["act"](options)
 
     def _list(self, options: dict[str, Any]) -> None:
-        rows = hosts.listing()
+        rows = run(hosts.listing())
         if options["json"]:
             print_json(self.stdout, rows)
         else:
-            columns = ("host", *hosts.LIMITS, "paused until", "reason")
+            columns = ("host", *hosts.LIMITS, "paused until", "reason", "circuit open until", "after")
             print_table(self.stdout, columns, [list(row.values()) for row in rows])
 
     def _set(self, options: dict[str, Any]) -> None:
@@ -82,8 +82,8 @@ class Command(BaseCommand):
         self._changed(f"{options['host']} {'is resumed' if was_paused else 'was not paused'}")
 
     def _reset_circuit(self, options: dict[str, Any]) -> None:
-        had_one = run(hosts.end_backoff(options["host"]))
-        self._changed(f"{options['host']} {'may be asked again' if had_one else 'had not asked to wait'}")
+        was_open = run(circuits.reset(options["host"]))
+        self._changed(f"the circuit of {options['host']} {'is closed' if was_open else 'was not open'}")
 
     def _changed(self, text: str) -> None:
         hints.limits_changed()

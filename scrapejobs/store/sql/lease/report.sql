@@ -1,10 +1,12 @@
 -- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
 -- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
 -- `job_ids` names the same jobs as the rows do: from it the planner sees which days it must look at.
+-- Of a host that is well nothing is said: a good sign is kept only where bad ones are.
 -- What was decided comes in as rows: `next` is succeeded | failed | queued; queued with delay_s 0 goes to the front.
 WITH told AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(reports)s::jsonb) AS t (
         seq bigint, job_id uuid, next text, delay_s float8, charged boolean, lost boolean, host_pause_s float8,
+        host_sign text,
         outcome text, code text, detail text, error_class text, error_code text, error_detail text, target_status smallint,
         phase text, bytes bigint, exchange jsonb, expired_only boolean,
         result_key text, result_size bigint, result_sha256 text, result_content_type text, result_complete text,
@@ -41,6 +43,13 @@ WITH told AS MATERIALIZED (
     WHERE host_pause_s IS NOT NULL GROUP BY host ORDER BY host
     ON CONFLICT (name) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason
         WHERE host.paused_until IS NULL OR host.paused_until < excluded.paused_until
+), signed AS (
+    INSERT INTO host_sign (host, is_good, code, started_at)
+    SELECT host, host_sign = 'good', code, started_at FROM ended
+    WHERE host_sign = 'bad' OR host_sign = 'good' AND (
+        EXISTS (SELECT FROM circuit WHERE circuit.host = ended.host)
+        OR EXISTS (SELECT FROM host_sign AS earlier WHERE earlier.host = ended.host))
+    ORDER BY seq
 )
 UPDATE job SET
     attempts = job.attempts + ended.charged::int,

@@ -1,0 +1,118 @@
+"""The circuit breaker by the words of the requirements: opens after failures in a row, lets one trial through, closes
+after good ones, opens at once on a bad one.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapejobs.domain.circuit import CLOSED, Circuit, CircuitPolicy, Sign, after, after_all, sign_of
+from scrapejobs.domain.outcome import (
+    CODES,
+    Cancelled,
+    Exchange,
+    Hop,
+    Lost,
+    Outcome,
+    Permanent,
+    Released,
+    Stored,
+    StoredResult,
+    failure,
+)
+
+POLICY = CircuitPolicy(error_threshold=3, success_threshold=2, timeout_s=60.0)
+START = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+def at(second: float) -> datetime:
+    return START + timedelta(seconds=second)
+
+
+def sign(second: float, *, good: bool, lasted_s: float = 0.0) -> Sign:
+    return Sign(good, None if good else "http_503", at(second - lasted_s), at(second))
+
+
+OPEN = Circuit(retry_at=at(60), reason="http_503")
+
+
+@pytest.mark.req("NFR-6")
+def test_it_opens_after_the_threshold_of_failures_in_a_row_and_a_good_one_between_starts_the_count_anew() -> None:
+    two = after_all(CLOSED, [sign(0, good=False), sign(0, good=False)], POLICY)
+    assert two == Circuit(failures=2)
+    assert after(two, sign(0, good=True), POLICY) == CLOSED
+    assert after(two, sign(0, good=False), POLICY) == OPEN
+
+
+@pytest.mark.req("NFR-6")
+def test_while_it_is_open_what_began_before_the_trial_counts_neither_way() -> None:
+    for good in (True, False):
+        assert after(OPEN, sign(59, good=good), POLICY) == OPEN
+        assert after(OPEN, sign(100, good=good, lasted_s=41), POLICY) == OPEN
+
+
+@pytest.mark.req("NFR-6")
+def test_it_closes_after_the_threshold_of_good_trials_and_opens_at_once_on_a_bad_one() -> None:
+    one = after(OPEN, sign(60, good=True), POLICY)
+    assert (one.successes, one.retry_at) == (1, at(60))
+    assert after(one, sign(61, good=True), POLICY) == CLOSED
+    assert after(one, sign(61, good=False), POLICY) == Circuit(retry_at=at(121), reason="http_503")
+
+
+@pytest.mark.req("NFR-6")
+@given(st.lists(st.tuples(st.floats(0, 300), st.booleans(), st.floats(0, 100))))
+def test_it_is_open_only_after_a_failure_and_never_longer_than_its_timeout(
+    said: list[tuple[float, bool, float]],
+) -> None:
+    circuit = CLOSED
+    for second, good, lasted_s in sorted(said):
+        before, circuit = circuit, after(circuit, sign(second, good=good, lasted_s=lasted_s), POLICY)
+        assert not (circuit.is_open and circuit.failures)
+        assert circuit.failures < POLICY.error_threshold
+        assert circuit.successes < POLICY.success_threshold
+        if circuit.retry_at != before.retry_at and circuit.retry_at is not None:
+            assert not good
+            assert circuit.retry_at == at(second + 60)
+
+
+EXCHANGE = Exchange("headers", elapsed_s=1.0)
+AWAY = Exchange("headers", elapsed_s=1.0, redirects=(Hop("http://other.example/", 302),))
+RESULT = StoredResult("k", 1, "s", None, None, (), "http://h/", 200, "yes")
+
+
+def failed(code: str, *, elapsed_s: float = 30.0) -> Outcome:
+    return failure(code, exchange=Exchange("headers", elapsed_s=elapsed_s))
+
+
+@pytest.mark.req("NFR-6")
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        (Stored(RESULT, EXCHANGE), "good"),
+        (Stored(RESULT, AWAY), None),
+        *((failed(f"http_{status}"), "good") for status in (400, 401, 403, 404, 410, 501, 505)),
+        *((failed(f"http_{status}"), "bad") for status in (500, 502, 503, 504)),
+        *((failed(f"http_{status}"), None) for status in (408, 425, 429)),
+        *((failed(code), "bad") for code in ("connection_refused", "connection_reset", "disconnected")),
+        *((failed(code), "bad") for code in ("unreachable", "too_slow", "body_incomplete", "body_corrupt")),
+        (failed("timeout", elapsed_s=10.0), "bad"),
+        (failed("timeout", elapsed_s=9.9), None),
+        (failure("http_503", exchange=AWAY), None),
+        (Permanent("http_404", exchange=AWAY), None),
+        (Lost(), None),
+        (Released(), None),
+        (Cancelled(), None),
+    ],
+    ids=str,
+)
+def test_only_what_speaks_about_the_host_counts(outcome: Outcome, says: str | None) -> None:
+    assert sign_of(outcome) == says
+
+
+@pytest.mark.req("NFR-6")
+def test_a_fault_of_ours_or_of_the_job_says_nothing_about_the_host() -> None:
+    ours = {"worker_error", "store_unavailable", "blocked_address", "blocked_scheme", "blocked_port", "invalid_url"}
+    assert ours <= CODES.keys()
+    assert {sign_of(failed(code)) for code in ours | {"dns_temporary", "dns_not_found", "tls_invalid"}} == {None}
