@@ -18,8 +18,8 @@ from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.store.reports import Ended, rows_of
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
-_PLACES: Final = ("queued/remove", "delayed/remove", "ready/remove")
-_ROUNDS: Final = 20
+_PLACES: Final = ("delayed/remove", "queued/remove", "ready/remove")
+"""In the order in which jobs move on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +175,16 @@ def expire(job_id: UUID) -> Steps[bool]:
 def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
     """Takes a locked, unfinished job out of its place; who runs it, if it runs.
 
-    Each look is a snapshot of its own, in the order in which jobs move, so that a job moving forward is met. One that
-    is taken back from ready to its queue in between is missed, hence the rounds: a published job is always somewhere.
+    Each look is a snapshot of its own. Only moves forward go on without the job's lock (ADR-0013), and the looks are in
+    their order: a job that is not met in one place is met in a later one.
     """
-    for _ in range(_ROUNDS if published else 0):
-        for place in _PLACES:
-            if (yield Statement(place, {"id": job_id})):
-                return None
-        lease = yield Statement("lease/find", {"id": job_id})
-        if lease:
-            worker: UUID = lease[0]["worker_id"]
-            return worker
-    return None
+    if not published:
+        return None
+    for place in _PLACES:
+        if (yield Statement(place, {"id": job_id})):
+            return None
+    lease = yield Statement("lease/find", {"id": job_id})
+    return lease[0]["worker_id"] if lease else None
 
 
 @verb(atomic=True)

@@ -3,16 +3,18 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 import pytest
 from psycopg import AsyncConnection
+from psycopg.errors import LockNotAvailable
 from psycopg.rows import dict_row
 
 from scrapejobs.domain.outcome import Lost
 from scrapejobs.store import dispatch, transitions, upkeep
 from scrapejobs.store.ids import new_id
+from scrapejobs.store.query import sql
 from scrapejobs.store.run import Verb, run_async
 from scrapejobs.store.transitions import Cancellation
 from tests.integration.factories import (
@@ -68,6 +70,20 @@ async def cancel_during(conn: Conn, other: Conn, job: Made, verb: Verb[object]) 
     return await cancelling
 
 
+async def step_by_step(conn: Conn, verb: Verb[Cancellation | None], between: Callable[[], Awaitable[None]]) -> object:
+    """Carries out an atomic verb on `conn`; after each of its statements something else happens."""
+    steps = verb.start()
+    async with conn.transaction():
+        statement = next(steps)
+        while True:
+            found = await (await conn.execute(sql(statement.name), statement.params)).fetchall()
+            await between()
+            try:
+                statement = steps.send(found)
+            except StopIteration as stop:
+                return stop.value
+
+
 async def leader(conn: Conn) -> int:
     epoch = await run_async(conn, dispatch.take(holder="me", lease_s=60.0))
     assert epoch is not None
@@ -113,9 +129,7 @@ async def test_a_cancel_that_meets_a_claim_waits_and_names_the_worker(conn: Conn
 
 @pytest.mark.req("FR-5")
 @pytest.mark.case("S12")
-async def test_a_cancel_that_meets_a_take_back_looks_again_and_finds_the_job_in_its_queue(
-    conn: Conn, other: Conn
-) -> None:
+async def test_a_cancel_that_meets_a_take_back_waits_and_finds_the_job_in_its_queue(conn: Conn, other: Conn) -> None:
     job = await make_job(conn, place="ready", ready_s=60.0)
     epoch = await leader(conn)
     done = await cancel_during(conn, other, job, dispatch.take_back(epoch=epoch, ready_ttl_s=1.0))
@@ -125,12 +139,43 @@ async def test_a_cancel_that_meets_a_take_back_looks_again_and_finds_the_job_in_
 
 @pytest.mark.req("FR-5")
 @pytest.mark.case("S12")
-async def test_a_cancel_that_meets_a_promotion_looks_again_and_finds_the_job_in_its_queue(
-    conn: Conn, other: Conn
-) -> None:
+async def test_a_cancel_that_meets_a_promotion_waits_and_finds_the_job_in_its_queue(conn: Conn, other: Conn) -> None:
     job = await make_job(conn, place="delayed")
     await conn.execute("UPDATE delayed SET due_at = clock_timestamp()")
     assert await cancel_during(conn, other, job, transitions.promote(limit=10)) == Cancellation(cancelled=True)
+    assert await where(conn, job.id) == ("cancelled", None)
+
+
+@pytest.mark.req("P2")
+@pytest.mark.req("P7")
+@pytest.mark.case("S12")
+@pytest.mark.parametrize("place", ["delayed", "queued", "ready"])
+@pytest.mark.parametrize("still", range(4))
+@pytest.mark.parametrize("moves", [1, 9])
+async def test_a_job_that_moves_between_the_looks_of_a_cancel_is_found(
+    conn: Conn, other: Conn, place: str, still: int, moves: int
+) -> None:
+    """It stays where it is for as many looks as `still` says, and then goes from place to place."""
+    job = await make_job(conn, place=place, ready_s=60.0)
+    await conn.execute("UPDATE delayed SET due_at = clock_timestamp()")
+    await other.execute("SET lock_timeout = '50ms'")
+    epoch = await leader(conn)
+    looks = 0
+
+    async def move() -> None:
+        nonlocal looks
+        looks += 1
+        if not still < looks <= still + moves:
+            return
+        queued = await rows(other, "SELECT seq FROM queued")
+        with suppress(LockNotAvailable):
+            if not await run_async(other, dispatch.take_back(epoch=epoch, ready_ttl_s=0.0)):
+                await run_async(other, dispatch.dispatch([row["seq"] for row in queued], epoch=epoch))
+            if not queued:
+                await run_async(other, transitions.promote(limit=10))
+
+    done = await step_by_step(conn, transitions.cancel(job.id, tenant_id=job.tenant), move)
+    assert done == Cancellation(cancelled=True)
     assert await where(conn, job.id) == ("cancelled", None)
 
 
