@@ -29,7 +29,7 @@ class Safeguard(Enum):
     EXPIRED_ONLY = ("lease/report.sql", "AND (NOT told.expired_only OR lease.expires_at < ")
     CLAIM_LOCKS_READY = ("ready/claim.sql", "FOR UPDATE SKIP LOCKED\n), gone AS (\n    DELETE FROM ready")
     CLAIM_LEAVES_FINAL = ("ready/claim.sql", "JOIN job ON job.id = gone.job_id AND job.final_state IS NULL")
-    PUT_BEFORE_REPORT = ("../../worker/runner.py", "await self._keep(key, fetched)\n        return Stored(")
+    PUT_BEFORE_REPORT = ("../../worker/runner.py", "if not await self._keep(key, fetched, give_up_at=give_up_at):")
     CANCEL_LOCKS_JOB = ("job/lock.sql", "FOR UPDATE")
     CANCEL_LEAVES_FINAL = ("../transitions.py", "if final is not None:\n        return Cancellation(")
     LOOKS_IN_ORDER = ("../transitions.py", '("delayed/remove", "queued/remove", "ready/remove")')
