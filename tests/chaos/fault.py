@@ -26,7 +26,8 @@ Between = Callable[["World"], AbstractContextManager[Mapping[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What runs: how many of each role, and with which settings. `by_label` are settings of one member alone.
+    """What runs: how many of each role, and with which settings. `by_label` are settings of one member alone,
+    `host_slots` how many exchanges the target's hosts may have open.
 
     `durable`: Postgres flushes, for faults that a machine's crash could be.
     """
@@ -36,6 +37,7 @@ class Layout:
     schedulers: int = 2
     couriers: int = 1
     workers: int = 2
+    host_slots: int = 3
     settings: Mapping[str, str] = field(default_factory=dict)
     by_label: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     durable: bool = False

@@ -12,7 +12,7 @@ from tests.chaos.client import Load
 from tests.chaos.fault import Fault
 from tests.chaos.history import Asked, Attempt, Call, Deed, Event, History, Hit, Job, Object
 from tests.chaos.journal import lines_of
-from tests.chaos.world import HOST_SLOTS, World
+from tests.chaos.world import World
 
 JOBS = """
 SELECT id::text, tags->>'key' AS key, url, extract(epoch FROM created_at)::float8 AS created_at,
@@ -58,7 +58,7 @@ def gather(world: World, load: Load, fault: Fault, *, since: float, crashes: tup
             given_up=frozenset(row["event_id"] for row in rows(GIVEN_UP)),
             left=tuple(row["what"] for row in rows(LEFT)),
             crashes=crashes,
-            host_slots=HOST_SLOTS,
+            host_slots=world.layout.host_slots,
             recovers_within_s=fault.recovers_within_s,
             loses_no_attempt=fault.loses_no_attempt,
             is_quiet=fault.is_quiet,

@@ -115,7 +115,7 @@ FAULTS = (
         "worker-lost",
         "with the default lease of 20 s and sweep of 5 s, a worker is killed whenever it is back",
         kill("worker"),
-        layout=Layout(workers=3, settings=DEFAULTS),
+        layout=Layout(workers=3, host_slots=20, settings=DEFAULTS),
         seconds=60.0,
         shapes=SLOW,
         recovers_within_s=30.0,

@@ -23,8 +23,7 @@ from tests.chaos.supervisor import Supervisor
 from tests.e2e.service import Service
 from tests.e2e.waiting import wait_until
 
-HOSTS = 20
-HOST_SLOTS = 8
+HOSTS = 8  # few, so that their slots are fought for
 SHORT = {
     "SCRAPEJOBS_LEASE_S": "3",
     "SCRAPEJOBS_SWEEP_S": "1",
@@ -35,7 +34,6 @@ SHORT = {
     "SCRAPEJOBS_RETRY_CAP_S": "2",
     "SCRAPEJOBS_CALLBACK_TIMEOUT_S": "2",
     "SCRAPEJOBS_GRACE_S": "0.3",  # less than a slow page takes: some attempts are handed back
-    "SCRAPEJOBS_HOST_CONCURRENCY": str(HOST_SLOTS),
 }
 FORWARD = """
 UPDATE delivery SET next_try_at = clock_timestamp()
@@ -58,7 +56,8 @@ class World:
         self.secret = new_secret(secrets.token_bytes(24))
         self.target = Beside("tests.chaos.target", directory / "target.jsonl", "--addresses", str(HOSTS))
         self.receiver = Beside("tests.chaos.receiver", directory / "receiver.jsonl", "--secret", self.secret)
-        self.service = Service(servers, directory, **{**SHORT, **layout.settings})
+        settings = {**SHORT, "SCRAPEJOBS_HOST_CONCURRENCY": str(layout.host_slots), **layout.settings}
+        self.service = Service(servers, directory, **settings)
         self.supervisor = Supervisor(self.service, self.journal)
 
     def start_roles(self, **settings: str) -> None:
