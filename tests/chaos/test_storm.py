@@ -29,6 +29,7 @@ RESTARTS = Fault(
     "each process in turn gets SIGTERM, and jobs are cancelled and requeued from all sides",
     rolling_restart,
     seconds=10.0,
+    shapes={"slow": 70, "page": 15, "gone": 15},
     cancels=0.2,
     requeues=0.2,
     loses_no_attempt=True,

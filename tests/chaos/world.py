@@ -33,7 +33,7 @@ SHORT = {
     "SCRAPEJOBS_RETRY_BASE_S": "0.2",
     "SCRAPEJOBS_RETRY_CAP_S": "2",
     "SCRAPEJOBS_CALLBACK_TIMEOUT_S": "2",
-    "SCRAPEJOBS_GRACE_S": "0.3",  # less than a slow page takes: some attempts are handed back
+    "SCRAPEJOBS_GRACE_S": "0.1",  # less than a slow page takes: some attempts are handed back
 }
 FORWARD = """
 UPDATE delivery SET next_try_at = clock_timestamp()
