@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, Protocol
 
-from scrapejobs.adapters.storage import Page, StoredObject
+from scrapejobs.adapters.storage import Page, StorageUnavailable, StoredObject
 from scrapejobs.scheduler.retention import today_utc
 from scrapejobs.store.link import Link
 from scrapejobs.store.orphans import orphans
@@ -14,6 +14,7 @@ from scrapejobs.telemetry import events
 
 PAGE_REST_S: Final = 5.0
 WALK_REST_S: Final = 3600.0
+AWAY_REST_S: Final = 60.0
 
 
 class Objects(Protocol):
@@ -74,6 +75,9 @@ class Orphans:
     Bounded by its rests: at the 12 million objects that 30 days of 400,000 jobs leave, a walk is 12,000 pages of one
     listing and one statement of index probes, 5 s apart: 17 hours, and 0.2 requests a second. A process begins with
     yesterday, for orphans are made young: so a scheduler that lives shorter than a walk finds them too.
+
+    A scheduler is ready without the object store: the first tick only rests, and while the store is away a page is
+    tried again once a minute.
     """
 
     name = "orphans"
@@ -81,11 +85,21 @@ class Orphans:
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
-        self._after = (walk.today() - timedelta(days=1)).isoformat()
+        self._after: str | None = None
         self._n_unknown = 0
 
     async def tick(self) -> float:
-        seen = await self._walk.page(after=self._after)
+        if self._after is None:
+            self._after = (self._walk.today() - timedelta(days=1)).isoformat()
+            return PAGE_REST_S
+        try:
+            seen = await self._walk.page(after=self._after)
+        except StorageUnavailable as error:
+            events.loop_failed(self.name, error)
+            return AWAY_REST_S
+        return self._rest_after(seen)
+
+    def _rest_after(self, seen: Seen) -> float:
         self._n_unknown += seen.n_unknown
         if seen.orphans:
             events.orphans_removed(len(seen.orphans), bytes=sum(one.size for one in seen.orphans))
