@@ -604,6 +604,20 @@ def test_lane_is_first_in_first_out_and_front_comes_before_it():
     assert pick.pick(0.0, 9) == [50, 2, 3, 51]
 
 
+@pytest.mark.req("NFR-5")
+@pytest.mark.case("S17")
+def test_room_promised_to_a_lane_whose_entries_are_gone_is_for_the_next_in_line():
+    pick = picker(limits={"a": HostLimits(concurrency=1)})
+    fill(pick, [(NORMAL, 1, "a"), (NORMAL, 2, "a"), (NORMAL, 3, "a")])
+    assert pick.pick(0.0, 9) == [0]
+    pick.finish(0.0, 0)  # the room is promised to tenant 2 now
+    pick.forget(0.0, (NORMAL, 2, "a"), {1})
+    assert pick.pick(0.0, 9) == [2]
+    pick.finish(0.0, 2)
+    fill(pick, [(NORMAL, 4, "a")], first=3)
+    assert pick.pick(0.0, 9) == [3]
+
+
 @pytest.mark.req("FR-13")
 def test_the_picker_counts_what_is_queued():
     pick = picker()

@@ -187,3 +187,16 @@ def test_while_a_lane_waits_to_be_filled_again_nobodys_debt_is_forgotten():
     one.add(0.0, seq=4, priority=1, tenant=2, host="a")
     one.refill(0.0, priority=1, tenant=1, host="a", seqs=[2], has_more=False)
     assert one.pick(0.0, 9) == [2, 4]
+
+
+@pytest.mark.req("NFR-3")
+def test_a_window_whose_entries_were_all_cancelled_is_filled_again():
+    queue = Queue(window=4)
+    for _ in range(7):
+        queue.write((1, 1, "a"))
+    queue.look()
+    for _ in range(4):
+        queue.cancel(0)
+    queue.forget()
+    assert queue.picker.queued == 0
+    assert list(queue.drain()) == [5, 6, 7]
