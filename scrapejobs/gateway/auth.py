@@ -19,10 +19,15 @@ _NO_HASH: Final = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The tenant whose key was shown, and what the key may do."""
+    """The tenant whose key was shown, what the key may do, and how many jobs of the tenant may wait (None: any)."""
 
     tenant_id: int
     scopes: frozenset[str]
+    max_queued: int | None = None
+
+
+NOBODY: Final = Caller(0, frozenset())
+"""Who calls a route that anyone may ask."""
 
 
 class BearerAuthentication(BaseAuthentication):
@@ -37,7 +42,7 @@ class BearerAuthentication(BaseAuthentication):
         is_right = hmac.compare_digest((credential or _NOBODY).sha256, stored)
         if credential is None or row is None or not is_right:
             raise Problem("unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="scrapejobs"'})
-        return Caller(row["tenant_id"], frozenset(row["scopes"])), None
+        return Caller(row["tenant_id"], frozenset(row["scopes"]), row["max_queued"]), None
 
 
 def require(caller: Caller, scope: str) -> None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from scrapejobs.gateway.answers import MEDIA_TYPE
-from scrapejobs.gateway.auth import AUTHENTICATION, Caller, require
+from scrapejobs.gateway.auth import AUTHENTICATION, NOBODY, Caller, require
 from scrapejobs.gateway.reading import check_body, query_as
 
 Scope = Literal["read", "submit"]
@@ -28,9 +28,13 @@ class Call:
     """One request, checked as far as its route says: who calls, which job, which query."""
 
     request: Request
-    tenant_id: int
+    caller: Caller
     job_id: UUID
     query: Any
+
+    @property
+    def tenant_id(self) -> int:
+        return self.caller.tenant_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +100,13 @@ class Endpoint(APIView):
     def answer(self, request: Request, *, id: UUID = _NO_JOB) -> HttpResponse:  # noqa: A002 - named as in the path
         """Checks what the route demands and lets it answer."""
         route = self.routes[request.method or ""]
-        tenant_id = 0
+        caller = NOBODY
         if route.scope:
             caller = cast(Caller, request.user)
             require(caller, route.scope)
-            tenant_id = caller.tenant_id
         check_body(request)
         query = query_as(request, route.query or NoQuery, maps=route.maps)
-        return route.handle(Call(request, tenant_id, id, query))
+        return route.handle(Call(request, caller, id, query))
 
     get = head = post = answer
 

@@ -43,6 +43,7 @@ ROUTES: Final = (
             "request-timeout",
             "unsupported-media-type",
             "idempotency-key-reused",
+            "queue-full",
         ),
     ),
     Route(

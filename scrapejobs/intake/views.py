@@ -25,7 +25,7 @@ def submit_job(call: Call) -> HttpResponse:
     asked = body_as(request, JobRequest)
     job = accept(asked, job_id=new_id(), origin=Origin(call.tenant_id, request.get_host()), context=here)
     key = IdempotencyKey(name, fingerprint(PATH, request.data), here.config.receipt_ttl_s) if name is not None else None
-    submitted = services.submit(job, key=key, context=here)
+    submitted = services.submit(job, key=key, caller=call.caller, context=here)
     headers = {"Location": f"{PATH}/{submitted.job_id}"}
     if submitted.replayed:
         headers["Idempotency-Replayed"] = "true"

@@ -43,6 +43,13 @@ def view(ids: Sequence[UUID], *, tenant_id: int) -> Steps[list[Row]]:
 
 
 @verb()
+def n_waiting(tenant_id: int, *, limit: int) -> Steps[int]:
+    """How many of a tenant's jobs wait, `limit` at most."""
+    rows = yield Statement("job/n_waiting", {"tenant_id": tenant_id, "limit": limit})
+    return int(rows[0]["n"])
+
+
+@verb()
 def page(wanted: JobFilter, *, tenant_id: int, below: UUID | None, limit: int) -> Steps[list[UUID]]:
     """The ids of a page, newest first, below `below` (FR-6)."""
     status = wanted.status

@@ -78,7 +78,22 @@ def submit(job: NewJob, key: IdempotencyKey | None = None) -> Steps[Submitted | 
     }
     if (yield Statement("job/submit", params)) or key is None:
         return Submitted(job.id, replayed=False)
-    (receipt,) = yield Statement("receipt/find", {"tenant_id": job.tenant_id, "key": key.key})
+    (receipt,) = yield _receipt_of(key, job.tenant_id)
+    return _repeated(receipt, key)
+
+
+@verb()
+def replay(key: IdempotencyKey, *, tenant_id: int) -> Steps[Submitted | KeyReused | None]:
+    """What a key was answered with before; None when it was not used (FR-2)."""
+    receipts = yield _receipt_of(key, tenant_id)
+    return _repeated(receipts[0], key) if receipts else None
+
+
+def _receipt_of(key: IdempotencyKey, tenant_id: int) -> Statement:
+    return Statement("receipt/find", {"tenant_id": tenant_id, "key": key.key})
+
+
+def _repeated(receipt: Row, key: IdempotencyKey) -> Submitted | KeyReused:
     if bytes(receipt["fingerprint"]) != key.fingerprint:
         return KeyReused()
     return Submitted(receipt["job_id"], replayed=True)

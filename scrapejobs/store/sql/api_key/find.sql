@@ -1,3 +1,5 @@
--- A key in force, by its public id.
+-- A key in force, by its public id, and the cap of its tenant that intake has to know.
 -- FR-12, NFR-5.
-SELECT secret_sha256, tenant_id, scopes FROM api_key WHERE public_id = %(public_id)s::text AND revoked_at IS NULL
+SELECT api_key.secret_sha256, api_key.tenant_id, api_key.scopes, tenant.max_queued
+FROM api_key JOIN tenant ON tenant.id = api_key.tenant_id
+WHERE api_key.public_id = %(public_id)s::text AND api_key.revoked_at IS NULL
