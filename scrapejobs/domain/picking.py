@@ -89,6 +89,13 @@ class Picker:
         """The hosts that it knows now. A live view."""
         return self._roster.hosts.keys()
 
+    def crowded(self, most: int) -> list[tuple[str, float]]:
+        """Up to `most` hosts before which jobs wait for room, with when time alone brings some; infinity if only the
+        end of a job does.
+        """
+        hosts = (host for host in self._roster.hosts.values() if host.line is not None and host.line.n_waiting)
+        return [(host.key, host.rings_at) for host in islice(hosts, most)]
+
     def next_timer(self) -> float:
         """When a pick may become possible by time alone; infinity if never."""
         return self._waiting.next_timer()

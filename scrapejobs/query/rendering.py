@@ -50,23 +50,36 @@ def is_in_queue(row: Row) -> bool:
 
 
 def waiting_of(row: Row, hindrances: Hindrances | None) -> WaitingFor | None:
-    """Why a job waits, as far as rows tell it now; None when nothing holds it but its turn."""
+    """Why a queued job waits, as far as rows tell it now."""
     if status_of(row) is not Status.QUEUED:
         return None
     if row["published_at"] is None:
         return WaitingFor("publishing", None, "accepted, and about to be put into its queue")
     if row["due_at"] is not None:
         return WaitingFor("retry_backoff", row["due_at"], "waits for the time of its next attempt")
-    return None if hindrances is None else _held_by(row["host"], hindrances)
+    if hindrances is None:
+        return None
+    return _held_at(row["host"], hindrances) or _held_by_turn(hindrances)
 
 
-def _held_by(host: str, hindrances: Hindrances) -> WaitingFor | None:
+def _held_at(host: str, hindrances: Hindrances) -> WaitingFor | None:
+    """What its host holds a job up with; nothing else matters while it does."""
     is_paused, until = hindrances.pause_of(host)
     if is_paused:
         return WaitingFor("host_paused", until, f"{host} is paused")
     if host in hindrances.trials:
         return WaitingFor("circuit_open", hindrances.trials[host], f"{host} failed many times in a row")
-    return None if hindrances.has_worker else WaitingFor("no_worker", None, "no worker is there")
+    if hindrances.has_worker and host in hindrances.crowds:
+        return WaitingFor("host_limit", hindrances.crowds[host], f"{host} takes no more at once")
+    return None
+
+
+def _held_by_turn(hindrances: Hindrances) -> WaitingFor:
+    if not hindrances.has_worker:
+        return WaitingFor("no_worker", None, "no worker is there")
+    if hindrances.tenant_is_full:
+        return WaitingFor("tenant_turn", None, "as many jobs of the tenant run as may")
+    return WaitingFor("tenant_turn", None, "others are first: queues, tenants and hosts take turns")
 
 
 def attempt_of(row: Row) -> Attempt:

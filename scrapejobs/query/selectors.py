@@ -29,7 +29,7 @@ def row_of(job_id: UUID, *, tenant_id: int) -> Row:
 
 def read_job(job_id: UUID, *, tenant_id: int, config: Config) -> Job:
     """One job, with what it waits for (FR-4)."""
-    return _rendered([row_of(job_id, tenant_id=tenant_id)], config)[0]
+    return _rendered([row_of(job_id, tenant_id=tenant_id)], tenant_id, config)[0]
 
 
 def read_page(query: ListQuery, *, tenant_id: int, config: Config) -> JobPage:
@@ -42,7 +42,7 @@ def read_page(query: ListQuery, *, tenant_id: int, config: Config) -> JobPage:
     is_last, ids = len(ids) <= query.limit, ids[: query.limit]
     rows = run(jobs.view(ids, tenant_id=tenant_id)) if ids else []
     return JobPage(
-        items=_rendered(rows, config),
+        items=_rendered(rows, tenant_id, config),
         next_cursor=None if is_last else cursor.issue(ids[-1], secret=secret, **bound),
     )
 
@@ -55,10 +55,10 @@ def read_attempts(job_id: UUID, *, tenant_id: int) -> AttemptList:
     return AttemptList([attempt_of(row) for row in rows])
 
 
-def _rendered(rows: Sequence[Row], config: Config) -> list[Job]:
+def _rendered(rows: Sequence[Row], tenant_id: int, config: Config) -> list[Job]:
     """Rows as jobs. What hinders those in the queue is looked up once for all."""
     hosts = {row["host"] for row in rows if is_in_queue(row)}
-    found = run(jobs.hindrances(hosts, alive_s=config.alive_s)) if hosts else None
+    found = run(jobs.hindrances(hosts, tenant_id=tenant_id, alive_s=config.alive_s)) if hosts else None
     return [job_of(row, waiting_for=waiting_of(row, found), retention_days=config.retention_days) for row in rows]
 
 

@@ -11,7 +11,7 @@ from scrapejobs.gateway.shapes import Links
 
 StatusName = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 PriorityName = Literal["high", "normal", "low"]
-Reason = Literal["publishing", "retry_backoff", "host_paused", "circuit_open", "no_worker"]
+Reason = Literal["publishing", "retry_backoff", "host_paused", "circuit_open", "host_limit", "tenant_turn", "no_worker"]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 

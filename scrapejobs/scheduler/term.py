@@ -9,6 +9,7 @@ from uuid import UUID
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import Picker
+from scrapejobs.scheduler.crowd import Crowd
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.forgetting import Forgetting
 from scrapejobs.scheduler.rules import RELOAD_S, Rules
@@ -63,6 +64,7 @@ class Term:
             window=WINDOW,
         )
         self._forgetting = Forgetting(link, self.picker, clock=clock)
+        self._crowd = Crowd(link, self.picker, epoch=self.epoch, clock=clock)
 
     async def rebuild(self) -> int:
         """Reads the heads of what waits, and all that runs. The cycle collector would walk hundreds of thousands of
@@ -97,6 +99,7 @@ class Term:
             await self._rules.refresh(self.picker, something_ended=something_ended)
         wanted = min(max(free, 0), MOST_AT_ONCE)
         moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
+        await self._crowd.step()
         return self._rest(moved, wanted)
 
     def _rest(self, moved: int, wanted: int) -> float:

@@ -1,7 +1,6 @@
 """Circuits of hosts: what attempts said is taken, weighed by `domain.circuit`, and kept for the next dispatcher."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -42,12 +41,6 @@ def _row(host: str, before: Circuit, now: Circuit) -> Row:
 def open_circuits() -> Steps[list[Row]]:
     """The hosts that are held back, as rows of `circuit/open.sql`."""
     return (yield Statement("circuit/open", {}))
-
-
-@verb()
-def of_hosts(hosts: Sequence[str]) -> Steps[list[Row]]:
-    """Those of some hosts that are held back, as rows of `circuit/of_hosts.sql`."""
-    return (yield Statement("circuit/of_hosts", {"hosts": list(hosts)}))
 
 
 @verb()

@@ -159,6 +159,13 @@ def workers(*, alive_s: float) -> Steps[dict[UUID, int]]:
 
 
 @verb()
+def tell_crowded(hosts: Sequence[tuple[str, float]], *, now: float, epoch: int) -> Steps[None]:
+    """Tells readers which hosts have no room, each with the time (on the clock of `now`) at which it may have some."""
+    ins = [at - now if at < float("inf") else None for _, at in hosts]
+    yield Statement("crowded/tell", {"hosts": [host for host, _ in hosts], "in_s": ins, "epoch": epoch})
+
+
+@verb()
 def host_rows() -> Steps[list[Row]]:
     """Limits and pauses, as rows of `host/all.sql`."""
     return (yield Statement("host/all", {}))

@@ -1,5 +1,6 @@
 """Read side of jobs: one, a page, attempts. Always of one tenant: another's job is not there (NFR-5)."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -80,13 +81,15 @@ def attempts(job_id: UUID, *, tenant_id: int) -> Steps[list[Row] | None]:
 
 @dataclass(frozen=True, slots=True)
 class Hindrances:
-    """What keeps queued jobs from starting. `pauses`: names of `host` rows, and until when (None: no end).
-    `trials`: hosts whose circuits are not closed, and when each lets a trial through.
+    """What keeps queued jobs from starting, and until when, if that is known. `pauses` by the names of `host` rows,
+    `trials` (of circuits) and `crowds` by host.
     """
 
     has_worker: bool
+    tenant_is_full: bool
     pauses: dict[str, datetime | None]
-    trials: dict[str, datetime]
+    trials: dict[str, datetime | None]
+    crowds: dict[str, datetime | None]
 
     def pause_of(self, host: str) -> tuple[bool, datetime | None]:
         """Whether a host is paused by any row that speaks of it, and until when (None: no end)."""
@@ -96,16 +99,19 @@ class Hindrances:
 
 
 @verb()
-def hindrances(hosts: Collection[str], *, alive_s: float) -> Steps[Hindrances]:
-    """What hinders jobs of these hosts (S22). A worker silent for `alive_s` seconds is none."""
+def hindrances(hosts: Collection[str], *, tenant_id: int, alive_s: float) -> Steps[Hindrances]:
+    """What hinders a tenant's jobs at these hosts (S22). A worker silent for `alive_s` seconds is none."""
     names = sorted({name for host in hosts for name in names_over(host)})
-    pauses = yield Statement("host/pauses", {"names": names})
-    held_back = yield Statement("circuit/of_hosts", {"hosts": list(hosts)})
-    (service,) = yield Statement("service/has_worker", {"alive_s": alive_s})
+    params = {"hosts": list(hosts), "names": names, "tenant_id": tenant_id, "alive_s": alive_s}
+    found: dict[str, dict[str, datetime | None]] = defaultdict(dict)
+    for row in (yield Statement("job/hindrances", params)):
+        found[row["what"]][row["name"]] = row["until"]
     return Hindrances(
-        service["has_worker"],
-        {row["name"]: row["until"] for row in pauses},
-        {row["host"]: row["retry_at"] for row in held_back},
+        has_worker="no_worker" not in found,
+        tenant_is_full="tenant_full" in found,
+        pauses=found["paused"],
+        trials=found["circuit"],
+        crowds=found["crowded"],
     )
 
 

@@ -152,7 +152,13 @@ def test_a_queued_job_tells_what_holds_it(a: Client) -> None:
         "INSERT INTO service (id, role, name, hostname, pid) VALUES (%s, 'worker', 'w', 'h', 1)",
         new_id(),
     )
-    assert read(a, job_id)["waiting_for"] is None
+    assert read(a, job_id)["waiting_for"]["reason"] == "tenant_turn"
+    execute("INSERT INTO crowded (host, until) VALUES ('www.example.com', '2100-01-01T00:00:00Z')")
+    assert read(a, job_id)["waiting_for"] == {
+        "reason": "host_limit",
+        "until": "2100-01-01T00:00:00Z",
+        "detail": "www.example.com takes no more at once",
+    }
     run(hosts.pause("*.example.com", for_s=None))
     assert read(a, job_id)["waiting_for"] == {
         "reason": "host_paused",
