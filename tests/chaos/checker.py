@@ -236,7 +236,9 @@ def _wrong_attempts(file: _File) -> Iterator[str]:
     for attempt in file.attempts:
         if attempt.outcome in {"lost", "released"} and attempt.is_charged:
             yield f"attempt {attempt.number} was {attempt.outcome} and is charged"
-    n_charged = sum(attempt.is_charged for attempt in file.attempts)
+    n_charged, most = sum(attempt.is_charged for attempt in file.attempts), KINDS[kind_of(job.path)].n_charged
+    if n_charged > most * (1 + file.n_requeues):
+        yield f"{n_charged} attempts are charged, and what its target answered costs {most}"
     if not file.n_requeues and n_charged != job.n_charged:
         yield f"{n_charged} attempts are charged, and the row says {job.n_charged}"
 

@@ -163,9 +163,9 @@ class Proxy:
         await self._bring(Trouble())
         if self._server is not None:
             self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._cut(list(self._lines))
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=ANSWER_S / 2)
         await asyncio.sleep(0.01)  # the transports close
 
 
