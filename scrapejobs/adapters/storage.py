@@ -8,10 +8,11 @@ import asyncio
 import base64
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, urlsplit
@@ -31,6 +32,7 @@ CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 30.0
 SLOWEST_PUT_BYTES_S = 256 * 1024
 
+_REFUSED = frozenset({400, 403})
 _NOT_FOUND = 404
 _LINK_TYPE = "application/octet-stream"  # a browser must not show what a target sent
 
@@ -56,7 +58,7 @@ class Page:
 
 
 class ObjectStore:
-    """One bucket. `public_endpoint` is the store's address as clients reach it, for links."""
+    """One bucket. `public_endpoint` is the store's address as clients reach it, for links. `clock`: this machine's."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class ObjectStore:
         key: str,
         secret: str,
         public_endpoint: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._endpoint = endpoint.rstrip("/")
         self._public_endpoint = (public_endpoint or endpoint).rstrip("/")
@@ -76,6 +79,8 @@ class ObjectStore:
         self._secret = secret
         self._signer = Signer(key=key, secret=secret, region=region)
         self._session: aiohttp.ClientSession | None = None
+        self._clock = clock
+        self._store_is_ahead = timedelta()
 
     async def put(self, key: str, file: IO[bytes], *, size: int, sha256: str, content_type: str | None) -> None:
         """Store the file from where it stands: `size` bytes with this hash.
@@ -175,7 +180,9 @@ class ObjectStore:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = URL(self._endpoint + object_path(self._bucket, key), encoded=True)
         host = urlsplit(self._endpoint).netloc
-        signed = self._signer.headers(method, url.raw_path, host=host, sha256=sha256, now=datetime.now(UTC))
+        signed = self._signer.headers(
+            method, url.raw_path, host=host, sha256=sha256, now=self._clock() + self._store_is_ahead
+        )
         try:
             async with (
                 asyncio.timeout(timeout_s),
@@ -183,9 +190,18 @@ class ObjectStore:
                     method, url, headers={**(headers or {}), **signed}, data=data, allow_redirects=False
                 ) as answer,
             ):
+                self._mind_its_clock(answer)
                 yield answer
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise StorageUnavailable(f"the object store failed at {method}: {type(error).__name__}") from error
+
+    def _mind_its_clock(self, answer: aiohttp.ClientResponse) -> None:
+        """A signature is good for a quarter of an hour by the store's clock, and a machine's own may be further off:
+        a refusal says the store's time (RFC 9110, 6.6.1), and the next try is signed by that.
+        """
+        if answer.status in _REFUSED:
+            with suppress(KeyError, ValueError):
+                self._store_is_ahead = parsedate_to_datetime(answer.headers["Date"]) - self._clock()
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:

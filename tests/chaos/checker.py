@@ -52,7 +52,7 @@ def check(history: History) -> Verdict:
         lost=(*_missing(history), *_each(files, _unfinished, _untold)),
         doubled=(*_same_key(history), *_each(files, _twice_told, _twice_stored, _fetched_after_cancel)),
         wrong_states=(
-            *_each(files, _wrong_end, _wrong_result, _wrong_attempts, _wrong_calls),
+            *_each(files, _wrong_end, _wrong_result, _wrong_attempts, _blamed, _wrong_calls),
             *_idle(history),
             *_too_many_at_once(history),
             *_lost_attempts(history),
@@ -236,11 +236,17 @@ def _wrong_attempts(file: _File) -> Iterator[str]:
     for attempt in file.attempts:
         if attempt.outcome in {"lost", "released"} and attempt.is_charged:
             yield f"attempt {attempt.number} was {attempt.outcome} and is charged"
-    n_charged, most = sum(attempt.is_charged for attempt in file.attempts), KINDS[kind_of(job.path)].n_charged
-    if n_charged > most * (1 + file.n_requeues):
-        yield f"{n_charged} attempts are charged, and what its target answered costs {most}"
+    n_charged = sum(attempt.is_charged for attempt in file.attempts)
     if not file.n_requeues and n_charged != job.n_charged:
         yield f"{n_charged} attempts are charged, and the row says {job.n_charged}"
+
+
+def _blamed(file: _File) -> Iterator[str]:
+    """What is charged is what the target answered, and no fault of ours."""
+    charged = [one.number for one in file.attempts if one.is_charged and one.outcome not in {"lost", "released"}]
+    most = KINDS[kind_of(file.job.path)].n_charged
+    if len(charged) > most * (1 + file.n_requeues):
+        yield f"attempts {charged} are charged, and what its target answers costs {most}"
 
 
 def _wrong_calls(file: _File) -> Iterator[str]:

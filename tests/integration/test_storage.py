@@ -7,6 +7,7 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -18,13 +19,16 @@ from yarl import URL
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 
 
-def store_at(endpoint: str, *, bucket: str | None = None, secret: str | None = None) -> ObjectStore:
+def store_at(
+    endpoint: str, *, bucket: str | None = None, secret: str | None = None, ahead: timedelta = timedelta()
+) -> ObjectStore:
     return ObjectStore(
         endpoint,
         bucket=bucket or os.environ["S3_BUCKET"],
         region="us-east-1",
         key=os.environ["S3_ACCESS_KEY_ID"],
         secret=secret or os.environ["S3_SECRET_ACCESS_KEY"],
+        clock=lambda: datetime.now(UTC) + ahead,
     )
 
 
@@ -169,6 +173,22 @@ async def test_a_wrong_secret_is_unavailable_and_not_a_missing_object(object_sto
             await store.head("2026-11-30/7/a/1")
         with pytest.raises(StorageUnavailable):
             await put(store, "2026-11-30/7/a/1", b"x")
+    finally:
+        await store.close()
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_machine_whose_clock_is_wrong_is_refused_once_and_then_signs_by_the_clock_of_the_store(
+    object_store_url: str, hours: int
+) -> None:
+    store = store_at(object_store_url, ahead=timedelta(hours=hours))
+    key = f"2026-11-30/7/{uuid4()}/1"
+    try:
+        with pytest.raises(StorageUnavailable):
+            await put(store, key, b"page")
+        await put(store, key, b"page")
+        assert await store.head(key) == 4
     finally:
         await store.close()
 

@@ -210,6 +210,12 @@ def test_a_charge_for_an_attempt_that_was_not_the_jobs_fault_is_wrong(outcome: s
     assert len(verdict_on(attempts=charged, jobs=with_job(PAGE, n_charged=2)).wrong_states) == 1
 
 
+def test_a_charge_for_what_the_target_did_not_answer_is_wrong():
+    first, second = LOST_THEN_STORED
+    charged = attempts_of_page(replace(first, outcome="temporary", is_charged=True), second)
+    assert len(verdict_on(attempts=charged, jobs=with_job(PAGE, n_charged=2)).wrong_states) == 1
+
+
 def test_a_row_that_counts_other_attempts_than_are_recorded_is_wrong():
     assert len(verdict_on(jobs=with_job(PAGE, n_charged=2)).wrong_states) == 1
 
