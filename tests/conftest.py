@@ -12,11 +12,14 @@ import django
 import psycopg
 import pytest
 from django.test import TransactionTestCase
+from hypothesis import settings
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests import servers
+
+settings.register_profile("chaos", max_examples=1500, stateful_step_count=60, deadline=None)  # --hypothesis-profile
 
 UNIT = Path(__file__).parent / "unit"
 CHAOS = Path(__file__).parent / "chaos"

@@ -46,9 +46,7 @@ from tests.integration.factories import (
 )
 
 CHAOS = settings.get_current_profile_name() == "chaos"
-BUDGET = settings(
-    max_examples=1500 if CHAOS else 30, stateful_step_count=60 if CHAOS else 40, derandomize=not CHAOS, deadline=None
-)
+BUDGET = settings() if CHAOS else settings(max_examples=30, stateful_step_count=40, derandomize=True, deadline=None)
 JOBS = 3
 HOW = st.sampled_from([0, 0, 0, 1, 2, 3, -1])
 WHICH = st.integers(0, JOBS - 1)
