@@ -47,7 +47,7 @@ test-e2e: .venv/installed-dev ## real roles as processes
 	.venv/bin/python -m pytest tests/e2e
 test-chaos: .venv/installed-dev ## real roles under fire, the short part
 	.venv/bin/python -m pytest tests/chaos
-chaos: .venv/installed-dev ## every fault of the chaos suite, and its scorecard (a quarter of an hour)
+chaos: .venv/installed-dev ## every fault of the chaos suite, and its scorecard (half an hour)
 	.venv/bin/python -m tests.chaos $(CHAOS)
 mutants: .venv/installed-dev ## take each safeguard out, and see the test that holds it go red (ten minutes)
 	.venv/bin/python -m tests.mutants

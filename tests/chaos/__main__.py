@@ -54,6 +54,7 @@ def run(faults: "Sequence[Fault]", *, seed: int, seconds: float | None) -> int:
     """Runs the faults, tells of each as it ends, prints the table; 1 when something is not zero that must be."""
     from rich.console import Console
 
+    from tests.chaos.catalogue import LEFT_OUT
     from tests.chaos.rounds import run_all
     from tests.chaos.scorecard import in_words, remarks, table_of
     from tests.chaos.world import new_directory
@@ -67,6 +68,8 @@ def run(faults: "Sequence[Fault]", *, seed: int, seconds: float | None) -> int:
             for line in in_words(score):
                 console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(table_of(scores))
+    for name, reason in LEFT_OUT.items():
+        console.print(f"{name} was left out: {reason}", highlight=False, soft_wrap=True)
     if all(score.verdict.is_clean for score in scores):
         shutil.rmtree(directory)
         return 0

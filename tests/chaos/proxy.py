@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from scrapejobs.adapters.embedded import free_port
-from tests.chaos.requests import Piece, Requests
+from tests.chaos.framing import Piece, Requests
 from tests.chaos.troubles import Cut, Trouble
 
 T = TypeVar("T")

@@ -147,4 +147,12 @@ FAULTS = (
     Fault(
         "races", "jobs are cancelled, requeued and finished at once", nothing, shapes=RACES, cancels=0.3, requeues=0.3
     ),
+    Fault(
+        "requeue-storm",
+        "what has failed is requeued again and again, by several clients at once",
+        nothing,
+        shapes={"gone": 60, "down": 10, "page": 30},
+        cancels=0.02,
+        requeues=0.7,
+    ),
 )

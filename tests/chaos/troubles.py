@@ -5,8 +5,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from tests.chaos.framing import Piece
     from tests.chaos.proxy import Line
-    from tests.chaos.requests import Piece
 
 SLOW_DOWN: Final = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 UNAVAILABLE: Final = (
