@@ -41,6 +41,8 @@ def rolling_restart(world: World, rng: Random) -> None:
     labels.sort(key=lambda label: not label.startswith("worker"))  # they have the most to hand back
     for turn in world.turns(0.1):
         label = labels[turn % len(labels)]
+        if label.startswith("worker"):
+            world.wait_busy(label)
         status = world.supervisor.stop(label)
         assert status == 0, f"{label} left with {status} after SIGTERM"
         world.supervisor.wait_ready(label)
@@ -50,6 +52,7 @@ def stop_worker_past_its_lease(world: World, rng: Random) -> None:
     """Case S9: SIGSTOP with jobs in hand, until others have its jobs; then SIGCONT."""
     for _ in world.turns(0.5):
         label = rng.choice(world.supervisor.labels("worker"))
+        world.wait_busy(label)
         world.supervisor.freeze(label)
         world.rest(LEASE_S + rng.uniform(1.5, 3.0))
         world.supervisor.thaw(label)

@@ -23,6 +23,7 @@ KILLS = Fault(
     "short-kills",
     "any process is killed, then a worker and the dispatching scheduler are stopped past their leases",
     in_turn((storm, 10.0), (stop_worker_past_its_lease, 4.0), (stop_leader_past_its_lease, 3.0)),
+    shapes={"slow": 60, "page": 20, "busy": 4, "cut": 4, "nul": 4, "gone": 6, "down": 2},
 )
 RESTARTS = Fault(
     "short-restarts",

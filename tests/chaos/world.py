@@ -107,6 +107,11 @@ class World:
         holder = "SELECT holder FROM dispatcher WHERE expires_at > clock_timestamp()"
         return str(wait_until(lambda: self.service.rows(holder), what="a dispatcher")[0][0])
 
+    def wait_busy(self, worker: str) -> None:
+        """Until the worker of that label has several jobs in hand."""
+        held = f"SELECT count(*) > 1 FROM lease WHERE worker = '{worker}' AND expires_at > clock_timestamp()"  # noqa: S608
+        wait_until(lambda: self.service.rows(held) == [(True,)], what=f"{worker} to have jobs in hand")
+
     def open_gate(self) -> None:
         """The target answers what it held under `/hang/`, and holds nothing more until `shut_gate`."""
         self.target.signal(signal.SIGUSR1)
