@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from scrapejobs.adapters.bus import Bus, SyncBus
-from tests.integration.door import door_to
+from tests.chaos import troubles
+from tests.chaos.proxy import proxy_to
 from tests.integration.factories import until
 
 NOBODY = "redis://127.0.0.1:1/0"
@@ -58,13 +59,13 @@ async def test_without_a_valkey_sending_costs_next_to_nothing_and_raises_nothing
 @pytest.mark.req("P10")
 async def test_a_lost_connection_is_noticed_and_made_again(redis_url: str) -> None:
     heard, topic = Heard(), f"topic-{uuid4()}"
-    async with door_to(redis_url) as door:
-        bus = Bus(door.url, on_wake=heard.topics.append)
+    with proxy_to(redis_url) as proxy:
+        bus = Bus(proxy.url, on_wake=heard.topics.append)
         listening = asyncio.create_task(bus.listen())
         await until(lambda: bus.connected)
-        door.shut()
+        proxy.bring(troubles.Refuse())
         await until(lambda: not bus.connected)
-        door.is_open = True
+        proxy.heal()
         await until(lambda: bus.connected)
         await asyncio.to_thread(SyncBus(redis_url).wake, topic)
         await until(lambda: topic in heard.topics)
@@ -74,12 +75,12 @@ async def test_a_lost_connection_is_noticed_and_made_again(redis_url: str) -> No
 @pytest.mark.req("NFR-8")
 @pytest.mark.req("P10")
 async def test_a_valkey_that_hangs_is_not_relied_on(redis_url: str) -> None:
-    async with door_to(redis_url) as door:
-        bus = Bus(door.url, on_wake=lambda _: None, ping_s=0.1)
+    with proxy_to(redis_url) as proxy:
+        bus = Bus(proxy.url, on_wake=lambda _: None, ping_s=0.1)
         listening = asyncio.create_task(bus.listen())
         await until(lambda: bus.connected)
-        door.is_stalled = True
+        proxy.bring(troubles.Hold())
         await until(lambda: not bus.connected)
-        door.is_stalled = False
+        proxy.heal()
         await until(lambda: bus.connected)
         await stop(listening, bus)

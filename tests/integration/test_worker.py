@@ -28,7 +28,8 @@ from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper
 from scrapejobs.worker.reporter import Reporter
 from scrapejobs.worker.runner import FetchRunner, Runner
 from scrapejobs.worker.slots import Slots
-from tests.integration.door import door_to
+from tests.chaos import troubles
+from tests.chaos.proxy import proxy_to
 from tests.integration.factories import (
     PARAMS,
     WORKER,
@@ -225,15 +226,15 @@ async def test_a_worker_claims_no_more_than_it_has_free_slots(conn: Conn, worker
 async def test_while_the_store_is_down_the_bytes_are_kept_and_not_fetched_again(
     conn: Conn, database_url: str, bus: Bus, target: Target, object_store_url: str
 ) -> None:
-    async with door_to(object_store_url) as door:
-        store = object_store(door.url)
+    with proxy_to(object_store_url) as proxy:
+        store = object_store(proxy.url)
         async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
-            door.shut()
+            proxy.bring(troubles.Unavailable())
             job = await ready(conn, f"{target.url}/page")
             await worker.claimer.tick()
-            await until(lambda: door.refused >= 2)
+            await until(lambda: proxy.counts["unavailable"] >= 2)
             assert await where(conn, job.id) == ("running", "lease")
-            door.is_open = True
+            proxy.heal()
             await worker.idle()
         await store.close()
     row = await one(conn, "SELECT final_state, result_sha256 FROM job")
@@ -246,10 +247,10 @@ async def test_while_the_store_is_down_the_bytes_are_kept_and_not_fetched_again(
 async def test_a_store_that_is_down_past_the_deadline_ends_the_job_with_a_code_of_ours_and_no_charge(
     conn: Conn, database_url: str, bus: Bus, target: Target, object_store_url: str
 ) -> None:
-    async with door_to(object_store_url) as door:
-        store = object_store(door.url)
+    with proxy_to(object_store_url) as proxy:
+        store = object_store(proxy.url)
         async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
-            door.shut()
+            proxy.bring(troubles.Refuse())
             job = await ready(conn, f"{target.url}/page", deadline_s=1.0)
             await worker.claimer.tick()
             await worker.idle()
@@ -294,12 +295,13 @@ async def test_a_job_whose_attempt_used_up_its_time_fails_now_and_not_at_its_dea
 async def test_a_report_whose_answer_was_lost_does_not_take_the_result_away(
     conn: Conn, database_url: str, bus: Bus, target: Target, store: ObjectStore
 ) -> None:
-    async with door_to(database_url) as door, Worker(door.url, bus, FetchRunner(fetcher(), store)) as worker:
-        door.swallow = lambda sent: b"jsonb_to_recordset" in sent
-        await ready(conn, f"{target.url}/page")
-        await worker.claimer.tick()
-        await worker.idle()
-        assert door.swallowed == 1
+    with proxy_to(database_url) as proxy:
+        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store)) as worker:
+            proxy.bring(troubles.LoseAnswer(b"jsonb_to_recordset", times=1))
+            await ready(conn, f"{target.url}/page")
+            await worker.claimer.tick()
+            await worker.idle()
+            assert proxy.counts["lost"] == 1
     row = await one(conn, "SELECT final_state, result_key FROM job")
     assert row["final_state"] == "succeeded"
     assert await store.head(row["result_key"]) == len(target.body)
@@ -443,13 +445,13 @@ async def test_a_worker_that_stood_still_between_its_claim_and_its_first_step_se
 async def test_a_put_that_lands_after_the_next_workers_touches_another_key(
     conn: Conn, database_url: str, *, bus: Bus, worker: Worker, target: Target, object_store_url: str
 ) -> None:
-    async with door_to(object_store_url) as door:
-        slow_store = object_store(door.url)
+    with proxy_to(object_store_url) as proxy:
+        slow_store = object_store(proxy.url)
         async with Worker(database_url, bus, FetchRunner(fetcher(), slow_store)) as slow:
-            door.is_clogged = True
+            proxy.bring(troubles.Hold())
             job = await ready(conn, f"{target.url}/page")
             await slow.claimer.tick()
-            await until(lambda: door.n_clogged > 0)
+            await until(lambda: proxy.counts["held"] > 0)
             (held,) = slow.slots.held.values()
             await run_async(conn, tell(end_of(Made(job.id, job.seq, 1, job.host, held.claimed), Lost())))
             target.body = b"what the second attempt saw"
@@ -458,7 +460,7 @@ async def test_a_put_that_lands_after_the_next_workers_touches_another_key(
             await worker.idle()
             before = await one(conn, "SELECT job::text AS row, result_key, result_size FROM job")
             assert before["result_size"] == len(target.body)
-            door.is_clogged = False
+            proxy.heal()
             await slow.idle()
         await slow_store.close()
     assert await one(conn, "SELECT job::text AS row, result_key, result_size FROM job") == before
@@ -572,14 +574,15 @@ async def test_a_draining_worker_lets_go_what_ends_in_time_and_hands_the_rest_ba
 async def test_a_drain_ends_though_the_database_is_away(
     conn: Conn, database_url: str, bus: Bus, target: Target, store: ObjectStore
 ) -> None:
-    async with door_to(database_url) as door, Worker(door.url, bus, FetchRunner(fetcher(), store)) as worker:
-        await ready(conn, f"{target.url}/hang")
-        await worker.claimer.tick()
-        await until(lambda: target.hanging == 1)
-        door.shut()
-        async with asyncio.timeout(5):
-            await worker.claimer.drain(grace_s=0.05, report_s=0.2)
-        assert target.hanging == 0
+    with proxy_to(database_url) as proxy:
+        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store)) as worker:
+            await ready(conn, f"{target.url}/hang")
+            await worker.claimer.tick()
+            await until(lambda: target.hanging == 1)
+            proxy.bring(troubles.Refuse())
+            async with asyncio.timeout(5):
+                await worker.claimer.drain(grace_s=0.05, report_s=0.2)
+            assert target.hanging == 0
 
 
 @pytest.mark.req("NFR-3")
