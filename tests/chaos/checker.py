@@ -1,24 +1,20 @@
 """The one judge of a round: from a history to a verdict, without looking at anything else.
 
-Each rule is a function from the histories of jobs to sentences about what broke it; README's promises name the rules.
+Each rule is a function from what is known of a job to sentences about what broke it; README's promises name the rules.
 """
 
 import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import TypeVar
 
-from tests.chaos.history import Attempt, Call, Deed, Event, History, Hit, Job
+from tests.chaos.dossier import Dossier, dossiers_of
+from tests.chaos.history import History
 from tests.chaos.pages import KINDS, body_of, kind_of
+from tests.chaos.recovery import recoveries_of, waits_of
 
-T = TypeVar("T", Attempt, Event, Call)
-Rule = Callable[["_File"], Iterator[str]]
+Rule = Callable[[Dossier], Iterator[str]]
 POISON_AFTER = 3
-INTERRUPTS = frozenset({"kill", "term", "freeze"})
-HEAL = "heal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +41,14 @@ class Verdict:
 
 def check(history: History) -> Verdict:
     """The verdict on a round that was healed and drained."""
-    files = _files(history)
-    recoveries_s = tuple(sorted(_recoveries_s(files, history.deeds)))
+    dossiers = dossiers_of(history)
+    recoveries_s = tuple(sorted(recoveries_of(dossiers, history.deeds)))
     return Verdict(
         jobs=len(history.jobs),
-        lost=(*_missing(history), *_each(files, _unfinished, _untold)),
-        doubled=(*_same_key(history), *_each(files, _twice_told, _twice_stored, _fetched_after_cancel)),
+        lost=(*_missing(history), *_each(dossiers, _unfinished, _untold)),
+        doubled=(*_same_key(history), *_each(dossiers, _twice_told, _twice_stored, _fetched_after_cancel)),
         wrong_states=(
-            *_each(files, _wrong_end, _wrong_result, _wrong_attempts, _blamed, _wrong_calls),
+            *_each(dossiers, _wrong_end, _wrong_result, _wrong_attempts, _blamed, _wrong_calls),
             *_idle(history),
             *_too_many_at_once(history),
             *_lost_attempts(history),
@@ -62,70 +58,15 @@ def check(history: History) -> Verdict:
         ),
         orphans=tuple(sorted(_orphans(history))),
         recoveries_s=recoveries_s,
-        longest_wait_s=max(_waits_s(files, history.deeds), default=0.0),
+        longest_wait_s=max(waits_of(dossiers, history.deeds), default=0.0),
     )
 
 
-@dataclass(frozen=True)
-class _File:
-    """All that is known of one job."""
-
-    job: Job
-    history: History
-    attempts: tuple[Attempt, ...]
-    events: tuple[Event, ...]
-    hits: tuple[Hit, ...]
-    calls: tuple[Call, ...]
-    asked: Counter[tuple[str, str]]
-
-    @cached_property
-    def n_requeues(self) -> int:
-        """At most: one whose answer is unknown may have been done."""
-        return self.asked["requeue", "ok"] + self.asked["requeue", "unknown"]
-
-    @cached_property
-    def outcomes(self) -> Counter[str]:
-        return Counter(attempt.outcome for attempt in self.attempts)
-
-    def says(self, what: str) -> str:
-        return f"job {self.job.id} ({self.job.path}): {what}"
-
-
-def _files(history: History) -> list[_File]:
-    attempts, events, calls = _by_job(history.attempts), _by_job(history.events), _by_job(history.calls)
-    hits: defaultdict[str, list[Hit]] = defaultdict(list)
-    for hit in history.hits:
-        hits[hit.path].append(hit)
-    asked: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for one in history.asked:
-        if one.job_id is not None:
-            asked[one.job_id][one.what, one.result] += 1
-    return [
-        _File(
-            job,
-            history,
-            tuple(sorted(attempts[job.id], key=lambda attempt: attempt.number)),
-            tuple(events[job.id]),
-            tuple(hits[job.path]),
-            tuple(calls[job.id]),
-            asked[job.id],
-        )
-        for job in history.jobs
-    ]
-
-
-def _by_job(items: Iterable[T]) -> defaultdict[str | None, list[T]]:
-    grouped: defaultdict[str | None, list[T]] = defaultdict(list)
-    for item in items:
-        grouped[item.job_id].append(item)
-    return grouped
-
-
-def _each(files: Iterable[_File], *rules: Rule) -> Iterator[str]:
-    for file in files:
+def _each(dossiers: Iterable[Dossier], *rules: Rule) -> Iterator[str]:
+    for dossier in dossiers:
         for rule in rules:
-            for what in rule(file):
-                yield file.says(what)
+            for what in rule(dossier):
+                yield dossier.says(what)
 
 
 # ---- lost (P1, P6, NFR-7)
@@ -138,17 +79,17 @@ def _missing(history: History) -> Iterator[str]:
             yield f"job {one.job_id} ({one.path}) was accepted and is not there"
 
 
-def _unfinished(file: _File) -> Iterator[str]:
-    if file.job.final is None:
+def _unfinished(dossier: Dossier) -> Iterator[str]:
+    if dossier.job.final is None:
         yield "has no final state"
 
 
-def _untold(file: _File) -> Iterator[str]:
-    if file.job.final is not None and not (file.job.is_told and file.events):
+def _untold(dossier: Dossier) -> Iterator[str]:
+    if dossier.job.final is not None and not (dossier.job.is_told and dossier.events):
         yield "is final without a finish event"
-    taken = {call.event_id for call in file.calls if call.status is not None and 200 <= call.status < 300}
-    for event in file.events if file.job.has_callback else ():
-        if event.id not in taken | file.history.given_up:
+    taken = {call.event_id for call in dossier.calls if call.status is not None and 200 <= call.status < 300}
+    for event in dossier.events if dossier.job.has_callback else ():
+        if event.id not in taken | dossier.history.given_up:
             yield f"event {event.id} never reached its receiver"
 
 
@@ -167,22 +108,26 @@ def _same_key(history: History) -> Iterator[str]:
             yield f"key {key} has {len(its)} jobs: {', '.join(sorted(its))}"
 
 
-def _twice_told(file: _File) -> Iterator[str]:
-    if len(file.events) > 1 + file.n_requeues:
-        yield f"has {len(file.events)} finish events and {file.n_requeues} requeues"
-    for strange in {call.event_id for call in file.calls} - {event.id for event in file.events}:
+def _twice_told(dossier: Dossier) -> Iterator[str]:
+    if len(dossier.events) > 1 + dossier.n_requeues:
+        yield f"has {len(dossier.events)} finish events and {dossier.n_requeues} requeues"
+    for strange in {call.event_id for call in dossier.calls} - {event.id for event in dossier.events}:
         yield f"its receiver got the event {strange}, which is not there"
 
 
-def _twice_stored(file: _File) -> Iterator[str]:
-    if file.outcomes["stored"] > 1:
-        yield f"has {file.outcomes['stored']} applied results"
+def _twice_stored(dossier: Dossier) -> Iterator[str]:
+    if dossier.outcomes["stored"] > 1:
+        yield f"has {dossier.outcomes['stored']} applied results"
 
 
-def _fetched_after_cancel(file: _File) -> Iterator[str]:
+def _fetched_after_cancel(dossier: Dossier) -> Iterator[str]:
     """A job whose lease was taken before the cancel may still be at the target; one that waited may not (P7)."""
-    for attempt in file.attempts:
-        if file.job.final == "cancelled" and file.job.finished_at and attempt.started_at > file.job.finished_at:
+    for attempt in dossier.attempts:
+        if (
+            dossier.job.final == "cancelled"
+            and dossier.job.finished_at
+            and attempt.started_at > dossier.job.finished_at
+        ):
             yield f"attempt {attempt.number} started after its cancel"
 
 
@@ -194,24 +139,24 @@ def _idle(history: History) -> Iterator[str]:
         yield "no job was accepted, so that nothing was shown"
 
 
-def _wrong_end(file: _File) -> Iterator[str]:
-    job, kind = file.job, KINDS[kind_of(file.job.path)]
+def _wrong_end(dossier: Dossier) -> Iterator[str]:
+    job, kind = dossier.job, KINDS[kind_of(dossier.job.path)]
     allowed = {(kind.final, kind.code)}
-    if file.asked["cancel", "ok"] + file.asked["cancel", "unknown"]:
+    if dossier.asked["cancel", "ok"] + dossier.asked["cancel", "unknown"]:
         allowed.add(("cancelled", None))
-    if file.asked["cancel", "ok"]:
+    if dossier.asked["cancel", "ok"]:
         allowed = {("cancelled", None)}
-    if file.outcomes["lost"] >= POISON_AFTER:
+    if dossier.outcomes["lost"] >= POISON_AFTER:
         allowed.add(("failed", "poison"))
     if job.final is not None and (job.final, job.code if job.final == "failed" else None) not in allowed:
         yield f"ended as {job.final} {job.code or ''}; may end as {sorted(allowed, key=str)}"
 
 
-def _wrong_result(file: _File) -> Iterator[str]:
-    job = file.job
+def _wrong_result(dossier: Dossier) -> Iterator[str]:
+    job = dossier.job
     if job.final != "succeeded":
         return
-    found = next((one for one in file.history.objects if one.key == job.result_key), None)
+    found = next((one for one in dossier.history.objects if one.key == job.result_key), None)
     if found is None:
         yield f"succeeded and its object {job.result_key} is not there"
     elif (found.size, found.sha256) != (job.result_size, job.result_sha256):
@@ -220,39 +165,39 @@ def _wrong_result(file: _File) -> Iterator[str]:
         yield "its result is not what the target answered"
 
 
-def _wrong_attempts(file: _File) -> Iterator[str]:
-    job, n_attempts = file.job, len(file.attempts)
-    if len(file.hits) > n_attempts:
-        yield f"{len(file.hits)} requests at the target, {n_attempts} attempts recorded"
-    if file.history.is_quiet and job.final != "cancelled" and len(file.hits) < n_attempts:
-        yield f"{n_attempts} attempts recorded, {len(file.hits)} requests at the target, and nothing was wrong"
-    if job.final == "succeeded" and not file.outcomes["stored"]:
+def _wrong_attempts(dossier: Dossier) -> Iterator[str]:
+    job, n_attempts = dossier.job, len(dossier.attempts)
+    if len(dossier.hits) > n_attempts:
+        yield f"{len(dossier.hits)} requests at the target, {n_attempts} attempts recorded"
+    if dossier.history.is_quiet and job.final != "cancelled" and len(dossier.hits) < n_attempts:
+        yield f"{n_attempts} attempts recorded, {len(dossier.hits)} requests at the target, and nothing was wrong"
+    if job.final == "succeeded" and not dossier.outcomes["stored"]:
         yield "succeeded without an attempt that stored"
-    if job.final != "succeeded" and file.outcomes["stored"]:
+    if job.final != "succeeded" and dossier.outcomes["stored"]:
         yield f"an attempt stored, and it ended as {job.final}"
-    numbers = [attempt.number for attempt in file.attempts]
+    numbers = [attempt.number for attempt in dossier.attempts]
     if numbers != list(range(1, n_attempts + 1)):
         yield f"its attempts are numbered {numbers}"
-    for attempt in file.attempts:
+    for attempt in dossier.attempts:
         if attempt.outcome in {"lost", "released"} and attempt.is_charged:
             yield f"attempt {attempt.number} was {attempt.outcome} and is charged"
-    n_charged = sum(attempt.is_charged for attempt in file.attempts)
-    if not file.n_requeues and n_charged != job.n_charged:
+    n_charged = sum(attempt.is_charged for attempt in dossier.attempts)
+    if not dossier.n_requeues and n_charged != job.n_charged:
         yield f"{n_charged} attempts are charged, and the row says {job.n_charged}"
 
 
-def _blamed(file: _File) -> Iterator[str]:
+def _blamed(dossier: Dossier) -> Iterator[str]:
     """What is charged is what the target answered, and no fault of ours."""
-    charged = [one.number for one in file.attempts if one.is_charged and one.outcome not in {"lost", "released"}]
-    most = KINDS[kind_of(file.job.path)].n_charged
-    if len(charged) > most * (1 + file.n_requeues):
+    charged = [one.number for one in dossier.attempts if one.is_charged and one.outcome not in {"lost", "released"}]
+    most = KINDS[kind_of(dossier.job.path)].n_charged
+    if len(charged) > most * (1 + dossier.n_requeues):
         yield f"attempts {charged} are charged, and what its target answers costs {most}"
 
 
-def _wrong_calls(file: _File) -> Iterator[str]:
-    if any(not call.is_valid for call in file.calls):
+def _wrong_calls(dossier: Dossier) -> Iterator[str]:
+    if any(not call.is_valid for call in dossier.calls):
         yield "a call of its receiver was not signed as Standard Webhooks says"
-    if file.calls and not file.job.has_callback:
+    if dossier.calls and not dossier.job.has_callback:
         yield "somebody was called who had not asked for it"
 
 
@@ -285,33 +230,7 @@ def _orphans(history: History) -> set[str]:
     return {one.key for one in history.objects} - {job.result_key for job in history.jobs}
 
 
-def _recoveries_s(files: Iterable[_File], deeds: Sequence[Deed]) -> Iterator[float]:
-    """For each attempt that a deed interrupted: from the deed to the start of the job's next one."""
-    for file in files:
-        for attempt, following in pairwise(file.attempts):
-            if attempt.outcome in {"lost", "released"} and (deed := _cause(attempt, following.started_at, deeds)):
-                yield following.started_at - deed.at
-
-
 def _too_late(recoveries_s: Iterable[float], within_s: float | None) -> Iterator[str]:
     for taken_s in recoveries_s if within_s is not None else ():
         if taken_s > within_s:
             yield f"an interrupted job went on after {taken_s:.1f} s, and not within {within_s:g} s"
-
-
-def _waits_s(files: Iterable[_File], deeds: Sequence[Deed]) -> Iterator[float]:
-    """What each job waited for its first start: from the last heal meanwhile, else the first deed, else its arrival."""
-    for file in files:
-        for attempt in file.attempts[:1]:
-            during = [deed for deed in deeds if file.job.created_at <= deed.at <= attempt.started_at]
-            healed = [deed.at for deed in during if deed.what == HEAL]
-            hurt = [deed.at for deed in during if deed.what in INTERRUPTS]
-            yield attempt.started_at - (healed[-1:] or hurt[:1] or [file.job.created_at])[0]
-
-
-def _cause(attempt: Attempt, until: float, deeds: Sequence[Deed]) -> Deed | None:
-    """What interrupted an attempt: the first deed that its worker suffered, else the last heal before it went on."""
-    during = [deed for deed in deeds if attempt.started_at <= deed.at <= until]
-    suffered = [deed for deed in during if deed.what in INTERRUPTS and deed.label == attempt.worker]
-    healed = [deed for deed in during if deed.what == HEAL]
-    return (suffered[:1] or healed[-1:] or [None])[0]
