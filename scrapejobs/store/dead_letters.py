@@ -43,6 +43,12 @@ def letters(which: Filter, *, limit: int | None) -> Steps[list[Row]]:
     return (yield Statement("dead_letter/list", which.params(limit=limit)))
 
 
+def act_on_next(which: Filter, act: Act, *, limit: int = BATCH) -> list[UUID] | None:
+    """Lets `act` change the next of those that match, and commits; which it changed, None when none is left."""
+    batch = run(letters(which, limit=limit))
+    return run(act([row["id"] for row in batch])) if batch else None
+
+
 def act_in_batches(which: Filter, act: Act, *, limit: int | None = None, batch_size: int = BATCH) -> Iterator[int]:
     """Lets `act` change all that match, or the first `limit`; after each batch, how
     many it changed. What is done is committed, so it may be stopped at any point and begun again.
@@ -51,7 +57,9 @@ def act_in_batches(which: Filter, act: Act, *, limit: int | None = None, batch_s
     """
     which = which if which.until else replace(which, until=run(now()))
     left = limit
-    while batch := run(letters(which, limit=batch_size if left is None else min(left, batch_size))):
-        changed = run(act([row["id"] for row in batch]))
-        left = None if left is None else left - len(batch)
+    while left is None or left > 0:
+        changed = act_on_next(which, act, limit=batch_size if left is None else min(left, batch_size))
+        if changed is None:
+            return
+        left = None if left is None else left - len(changed)
         yield len(changed)

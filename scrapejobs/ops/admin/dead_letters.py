@@ -5,10 +5,13 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 
 from scrapejobs.ops import hints
+from scrapejobs.ops.admin import batches
 from scrapejobs.ops.admin.jobs import JobView
 from scrapejobs.store import dead_letters
 from scrapejobs.store.models import DeadLetter, Job
@@ -25,6 +28,20 @@ class DeadLetterAdmin(JobView):
     lookups = frozenset({"host", "error_class", "error_code"})
     list_before_template = "ops/admin/groups.html"
     actions = ("requeue", "discard")
+    buttons = (("requeue", "Requeue"), ("discard", "Discard"))
+
+    def get_urls(self) -> list[URLPattern]:
+        batches_url = path("batches/", self.admin_site.admin_view(self.batches), name="store_deadletter_batches")
+        return [batches_url, *super().get_urls()]
+
+    def batches(self, request: HttpRequest) -> HttpResponse:
+        """All dead letters of a filter, batch by batch."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        answer = batches.answer(request, note=self.note, context=self.admin_site.each_context(request))
+        if request.method == "POST":
+            hints.jobs_submitted()
+        return answer
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
         return super().get_queryset(request).filter(final_state="failed", discarded_at__isnull=True)
@@ -36,7 +53,11 @@ class DeadLetterAdmin(JobView):
             group["query"] = urlencode(
                 {"host": group["host"], "error_class": group["class"], "error_code": group["code"]}
             )
-        return super().changelist_view(request, {**(extra_context or {}), "groups": groups})  # type: ignore[no-any-return]
+            group["batches"] = urlencode({"host": group["host"], "cls": group["class"] or "", "code": group["code"]})
+        names = {"host": "host", "error_class": "cls", "error_code": "code"}
+        chosen = {names[name]: value for name, value in request.GET.items() if name in names}
+        more = {"groups": groups, "chosen": urlencode(chosen), "may_operate": self.has_operate_permission(request)}
+        return super().changelist_view(request, {**(extra_context or {}), **more})  # type: ignore[no-any-return]
 
     @admin.action(description="Requeue with a fresh set of attempts", permissions=["operate"])
     def requeue(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:

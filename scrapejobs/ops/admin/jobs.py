@@ -1,26 +1,24 @@
 """Jobs, to be looked at: where each is, every attempt, secrets masked; an unfinished one can be cancelled."""
 
 import json
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
-from scrapejobs.domain.job import PRIORITIES, Status, status_of
+from scrapejobs.domain.job import PRIORITIES, status_of
 from scrapejobs.domain.masking import masked_params
 from scrapejobs.domain.target import masked
-from scrapejobs.ops import hints
 from scrapejobs.ops.admin.filters import StatusFilter, TenantFilter
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
+from scrapejobs.ops.cancelling import cancel_and_tell
 from scrapejobs.ops.history import ATTEMPT, place_of
 from scrapejobs.store.models import Attempt, Job, Lease
-from scrapejobs.store.run import run
-from scrapejobs.store.transitions import cancel
 
 MOST_AT_ONCE: Final = 1_000
 
@@ -56,6 +54,15 @@ class JobView(FewLookups, ReadOnly, ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     sortable_by = ()
+    change_form_outer_before_template = "ops/admin/letter_buttons.html"
+    buttons: ClassVar[tuple[tuple[str, str], ...]]
+    """What may be done to the one job shown: actions and their labels."""
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        more = {"buttons": self.buttons, "may_operate": self.has_operate_permission(request)}
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), **more})  # type: ignore[no-any-return]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
         leases = Lease.objects.filter(job_id=OuterRef("pk"))
@@ -105,6 +112,7 @@ class JobAdmin(JobView):
     search_help_text = "A job's id; with a tenant chosen also a host, exactly."
     list_disable_select_all = True
     actions = ("cancel_jobs",)
+    buttons = (("cancel_jobs", "Cancel"),)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
@@ -121,15 +129,6 @@ class JobAdmin(JobView):
     @admin.action(description="Cancel", permissions=["operate"])
     def cancel_jobs(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         ids = list(queryset.values_list("pk", flat=True)[:MOST_AT_ONCE])
-        cancelled = [id_ for id_ in ids if _cancel(id_)]
+        cancelled = cancel_and_tell(ids)
         self.note(request, cancelled, "cancelled")
         self.message_user(request, f"{len(cancelled)} of {len(ids)} are cancelled", messages.SUCCESS)
-
-
-def _cancel(job_id: UUID) -> bool:
-    outcome = run(cancel(job_id, tenant_id=None))
-    if outcome is None or not outcome.cancelled:
-        return False
-    if outcome.running_on is not None:
-        hints.bus().cancelled(job_id)
-    return outcome.final != Status.CANCELLED

@@ -4,7 +4,9 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.ops import hints
+from scrapejobs.ops.batches import stopped_by_ctrl_c
 from scrapejobs.ops.console import (
+    INTERRUPTED,
     WRONG_USE,
     add_actions,
     host_argument,
@@ -85,41 +87,48 @@ class Command(BaseCommand):
             print_table(self.stdout, list(attempts[0]), [list(attempt.values()) for attempt in attempts])
 
     def _requeue(self, options: dict[str, Any]) -> None:
-        n_requeued = self._act(options, requeue_all, "requeued")
-        if n_requeued:
-            hints.jobs_submitted()
+        self._act(options, requeue_all, "requeued")
 
     def _discard(self, options: dict[str, Any]) -> None:
         self._act(options, discard_all, "discarded")
 
-    def _act(self, options: dict[str, Any], act: store.Act, done: str) -> int:
+    def _act(self, options: dict[str, Any], act: store.Act, done: str) -> None:
         which = _filter(options)
         has_filter = which != store.Filter() or options["limit"] is not None
         if bool(options["ids"]) + has_filter + options["all"] != 1:
             raise CommandError("say which: job ids, or filters, or --all", returncode=WRONG_USE)
         if options["ids"]:
-            return self._act_on_some(options["ids"], act, done)
-        return self._act_on_many(which, act, done, limit=options["limit"])
+            self._act_on_some(options["ids"], act, done)
+        else:
+            self._act_on_many(which, act, done, limit=options["limit"])
 
-    def _act_on_some(self, ids: list[UUID], act: store.Act, done: str) -> int:
+    def _act_on_some(self, ids: list[UUID], act: store.Act, done: str) -> None:
         changed = run(act(ids))
         self.stdout.write(f"{len(changed)} {done}")
+        if changed and act is requeue_all:
+            hints.jobs_submitted()
         others = sorted(set(ids).difference(changed))
         if others:
             raise CommandError(f"no dead letters: {', '.join(map(str, others))}")
-        return len(changed)
 
-    def _act_on_many(self, which: store.Filter, act: store.Act, done: str, *, limit: int | None) -> int:
+    def _act_on_many(self, which: store.Filter, act: store.Act, done: str, *, limit: int | None) -> None:
         n_matching = sum(row["jobs"] for row in run(store.groups(which)))
         n_done = 0
+        stopped = False
+        total = min(n_matching, limit or n_matching)
         try:
-            with shown_progress(done, total=min(n_matching, limit or n_matching)) as advance:
+            with stopped_by_ctrl_c() as stop, shown_progress(done, total=total) as advance:
                 for n_changed in store.act_in_batches(which, act, limit=limit):
                     n_done += n_changed
                     advance(n_changed)
+                    if stopped := stop.asked and n_done < total:
+                        break
         finally:
             self.stdout.write(f"{n_done} {done}")
-        return n_done
+            if n_done and act is requeue_all:
+                hints.jobs_submitted()
+        if stopped:
+            raise CommandError("stopped; run the same command again to go on", returncode=INTERRUPTED)
 
 
 def _add_filters(parser: CommandParser) -> None:
@@ -128,6 +137,7 @@ def _add_filters(parser: CommandParser) -> None:
     parser.add_argument("--code", help="with a last error of this code: http_401, timeout ...")
     parser.add_argument("--tenant", metavar="NAME", help="of this tenant")
     parser.add_argument("--since", type=moment, metavar="TIME", help="failed at this time or later: 2026-11-30T12:00Z")
+    parser.add_argument("--until", type=moment, metavar="TIME", help="failed at this time or before")
     parser.add_argument("--limit", type=whole(least=1), metavar="N", help="at most so many")
 
 
@@ -139,4 +149,5 @@ def _filter(options: dict[str, Any]) -> store.Filter:
         code=options["code"],
         tenant_id=tenant.pk if tenant else None,
         since=options["since"],
+        until=options["until"],
     )
