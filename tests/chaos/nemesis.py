@@ -36,7 +36,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A blow, and the least and most seconds that it lasts. Two blows `on` one thing do not overlap."""
+    """A blow, and the least and most seconds that it lasts, more than 0.01. Two blows `on` one thing do not overlap."""
 
     blow: Blow
     on: str

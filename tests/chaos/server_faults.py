@@ -142,7 +142,7 @@ def corrupted(rng: Random) -> Trouble:
     return troubles.Corrupt()
 
 
-AT_ONCE: Final = (0.0, 0.3)
+AT_ONCE: Final = (0.05, 0.3)
 BRIEF: Final = (0.5, 3.0)
 LONG: Final = (1.0, 6.0)  # at times longer than a lease
 

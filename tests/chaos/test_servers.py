@@ -1,15 +1,13 @@
 """A short, seeded part of what is done to the servers under load."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.chaos.fault import Fault
 from tests.chaos.nemesis import strike
 from tests.chaos.rounds import run_round
 from tests.chaos.scorecard import in_words
-from tests.chaos.server_faults import THROUGH_PROXIES, wrong
-from tests.chaos.world import running_world
+from tests.chaos.server_faults import wrong
+from tests.chaos.world import World
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -18,7 +16,6 @@ SERVERS = Fault(
     "short-servers",
     "Postgres is killed, answers of it are lost, Valkey is flushed, and PUTs are cut in their middle",
     strike(wrong("postgres-killed", "postgres-lost-answers", "valkey-flushed", "s3-cut-in-put")),
-    layout=THROUGH_PROXIES,
     seconds=10.0,
 )
 
@@ -31,10 +28,8 @@ SERVERS = Fault(
 @pytest.mark.req("P6")
 @pytest.mark.req("NFR-3")
 @pytest.mark.case("S7")
-def test_killed_servers_and_cut_lines_under_load_lose_and_double_nothing(tmp_path: Path) -> None:
-    with running_world(SERVERS.layout, tmp_path) as world:
-        score = run_round(world, SERVERS, seed=SEED)
-        counts = {name: proxy.counts for name, proxy in world.beside.items()}
+def test_killed_servers_and_cut_lines_under_load_lose_and_double_nothing(world: World) -> None:
+    score = run_round(world, SERVERS, seed=SEED)
     assert score.verdict.is_clean, "\n".join(in_words(score))
-    assert counts["postgres"]["lost"] > 0
-    assert counts["s3"]["cut in a PUT"] > 0
+    assert world.beside["postgres"].counts["lost"] > 0
+    assert world.beside["s3"].counts["cut in a PUT"] > 0

@@ -1,7 +1,5 @@
 """A short, seeded part of the chaos suite: one world, some of its faults one after the other, judged as all are."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.chaos.fault import Fault
@@ -14,7 +12,7 @@ from tests.chaos.role_faults import (
 )
 from tests.chaos.rounds import run_round
 from tests.chaos.scorecard import in_words
-from tests.chaos.world import World, running_world
+from tests.chaos.world import World
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -35,12 +33,6 @@ RESTARTS = Fault(
     requeues=0.2,
     loses_no_attempt=True,
 )
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with running_world(KILLS.layout, tmp_path_factory.mktemp("chaos")) as world:
-        yield world
 
 
 def show(world: World, fault: Fault) -> None:
