@@ -176,13 +176,13 @@ def running_world(layout: Layout, directory: Path) -> Iterator[World]:
         (servers["s3"].directory / "scrapejobs").mkdir()
         shared.migrate(servers.environment["DATABASE_URL"])
         world = World(servers, directory, layout)
-        between = layout.between(world) if layout.between else contextlib.nullcontext({})
-        try:
-            with between as settings:
-                world.start_roles(**settings)
-                yield world
-        finally:
-            world.close()
+        with contextlib.ExitStack() as whole:
+            whole.callback(world.close)
+            settings = whole.enter_context(layout.between(world)) if layout.between else {}
+            whole.callback(world.service.close)  # while it can still reach the servers
+            whole.callback(world.supervisor.close)
+            world.start_roles(**settings)
+            yield world
 
 
 def new_directory() -> Path:
