@@ -1,17 +1,22 @@
 """Acting on thousands of dead letters from the admin: asked first, batch by batch, stopped and gone on with."""
 
+import io
 import re
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client as Browser
 
+from scrapejobs.domain.outcome import Exchange, failure
 from scrapejobs.ops.admin.batches import BATCH
 from scrapejobs.store.models import Job
-from tests.integration.world import Client, make_client, make_job, one
+from scrapejobs.store.run import run
+from scrapejobs.store.transitions import requeue_all
+from tests.integration.world import Client, end, make_client, make_job, one, publish, start
 
 URL = "/admin/store/deadletter/batches/"
 
@@ -154,3 +159,17 @@ def test_the_script_of_the_page_is_served(browser: Browser):
     answer = browser.get("/static/ops/batches.js")
     assert (answer.status_code, b"fetch(" in answer.getvalue()) == (200, True)
     answer.close()
+
+
+@pytest.mark.req("FR-10")
+def test_the_history_goes_back_before_a_requeue(browser: Browser, acme: Client):
+    job = make_job(acme, "failed")
+    run(requeue_all([job]))
+    publish(job)
+    end(start(job), failure("http_403", phase="headers", exchange=Exchange("headers", target_status=403)))
+    page = browser.get(f"/admin/store/deadletter/{job}/change/").content.decode()
+    out = io.StringIO()
+    call_command("dead_letters", "show", str(job), stdout=out)
+    for shown in (page, out.getvalue()):
+        assert "http_401" in shown
+        assert "http_403" in shown
