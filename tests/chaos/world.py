@@ -32,6 +32,7 @@ SHORT = {
     "SCRAPEJOBS_HEARTBEAT_S": "1",
     "SCRAPEJOBS_RETRY_BASE_S": "0.2",
     "SCRAPEJOBS_RETRY_CAP_S": "2",
+    "SCRAPEJOBS_CIRCUIT_TIMEOUT_S": "1",  # some pages always fail, and a host that fails rests
     "SCRAPEJOBS_CALLBACK_TIMEOUT_S": "2",
     "SCRAPEJOBS_GRACE_S": "0.1",  # less than a slow page takes: some attempts are handed back
 }
