@@ -71,6 +71,7 @@ class Config(BaseSettings):
     gateway_threads: Annotated[int, Field(ge=1, le=64)] = 4
     body_timeout_s: PositiveFloat = 10.0
     grace_s: PositiveFloat = 25.0
+    failpoint: str | None = None
 
     # Web
     secret_key: SecretStr

@@ -21,6 +21,7 @@ import aiohttp
 from aiohttp.payload import IOBasePayload
 from yarl import URL
 
+from scrapejobs import failpoints
 from scrapejobs.adapters.sigv4 import EMPTY_SHA256, Signer, object_path
 from scrapejobs.config import Config
 
@@ -31,6 +32,8 @@ SMALL_BYTES = 1024 * 1024  # up to this a body is sent from memory
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 30.0
 SLOWEST_PUT_BYTES_S = 256 * 1024
+
+failpoints.declare("put", "begin", "done")
 
 _REFUSED = frozenset({400, 403})
 _NOT_FOUND = 404
@@ -87,6 +90,7 @@ class ObjectStore:
 
         The object can be read when this returns. Raises `StorageUnavailable`. The file stays the caller's.
         """
+        failpoints.reach("put", "begin")
         # Not every store checks the hash that a signature names (rclone does not); RFC 1864 is checked by all of them.
         md5 = await asyncio.to_thread(_md5, file) if size > SMALL_BYTES else _md5(file)
         headers = {"Content-Type": content_type or _LINK_TYPE, "Content-Length": str(size), "Content-MD5": md5}
@@ -95,6 +99,7 @@ class ObjectStore:
         timeout_s = ANSWER_TIMEOUT_S + size / SLOWEST_PUT_BYTES_S
         async with self._request("PUT", key, sha256, timeout_s=timeout_s, headers=headers, data=data) as answer:
             _check(answer)
+        failpoints.reach("put", "done")
 
     async def head(self, key: str) -> int | None:
         """The size of an object in bytes, None when there is none. Raises `StorageUnavailable`."""

@@ -13,6 +13,7 @@ from django.conf import settings
 from granian import Granian
 from granian.constants import Interfaces
 
+from scrapejobs import failpoints
 from scrapejobs.adapters.embedded.parent_death import follow_parent
 from scrapejobs.config import Config
 from scrapejobs.gateway.front import Front
@@ -67,6 +68,7 @@ def application() -> Front:
     from scrapejobs.wsgi import application as wsgi
 
     config = settings.CONFIG
+    failpoints.arm(config.failpoint)
     return Front(wsgi, threads=config.gateway_threads, body_s=config.body_timeout_s)
 
 

@@ -27,6 +27,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "gateway_threads": "How many requests a gateway answers at once.",
             "body_timeout_s": "How long a request's body may take to come; then 408.",
             "grace_s": "How long a process may drain after SIGTERM.",
+            "failpoint": "For tests of crashes only: where a process kills itself, such as `report:committed`.",
         },
         "Web": {
             "secret_key": "Signs cursors and sessions. 32 characters or more, the same for all gateways.",

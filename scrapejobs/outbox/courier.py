@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
+from scrapejobs import failpoints
 from scrapejobs.domain.webhook import next_try_s
 from scrapejobs.store import deliveries
 from scrapejobs.store.link import Link
@@ -15,6 +16,8 @@ from scrapejobs.telemetry import events
 CLAIM_MARGIN_S: Final = 15.0
 SHARE: Final = 5
 """One endpoint has at most a fifth of the hands, so that one that hangs does not hold the others (case S5)."""
+
+failpoints.declare("post", "done")
 
 State = Literal["pending", "delivered", "given_up"]
 
@@ -99,6 +102,7 @@ class Courier:
     async def _deliver(self, row: dict[str, Any]) -> None:
         event_id = row["event_id"]
         answer = await self._post(row["url"], event_id=str(event_id), secret=row["webhook_secret"], body=body_of(row))
+        failpoints.reach("post", "done")
         state: State = "delivered"
         delay_s = None
         if not answer.is_success:

@@ -2,6 +2,8 @@
 
 A verb is a generator: it yields a `Statement`, is sent the rows, and returns its answer. `run` drives it on Django's
 connection, `run_async` on a psycopg `AsyncConnection`; so each verb and each statement is written once.
+Both pass a verb's failpoints (ADR-0018): `begin`, `open` (all is done and not committed; atomic verbs) and `committed`
+(before the caller hears of it).
 """
 
 from collections.abc import Callable, Generator
@@ -15,6 +17,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.rows import DictRow
 from psycopg.types.json import JsonbLoader
 
+from scrapejobs import failpoints
 from scrapejobs.store.query import sql
 
 Row = dict[str, Any]
@@ -40,6 +43,7 @@ Steps = Generator[Statement, list[Row], T]
 class Verb(Generic[T]):
     """A verb ready to run. `atomic`: its statements share one transaction; otherwise it has a single statement."""
 
+    name: str
     start: Callable[[], Steps[T]]
     atomic: bool
 
@@ -48,9 +52,12 @@ def verb(*, atomic: bool = False) -> Callable[[Callable[P, Steps[T]]], Callable[
     """Turns a generator function into one that returns a `Verb`."""
 
     def decorate(function: Callable[P, Steps[T]]) -> Callable[P, Verb[T]]:
+        name = function.__name__
+        failpoints.declare(name, "begin", *(["open"] if atomic else []), "committed")
+
         @wraps(function)
         def bind(*args: P.args, **kwargs: P.kwargs) -> Verb[T]:
-            return Verb(start=lambda: function(*args, **kwargs), atomic=atomic)
+            return Verb(name=name, start=lambda: function(*args, **kwargs), atomic=atomic)
 
         return bind
 
@@ -59,12 +66,21 @@ def verb(*, atomic: bool = False) -> Callable[[Callable[P, Steps[T]]], Callable[
 
 def run(what: Verb[T]) -> T:
     """Carries out a verb on Django's connection; a deadlock or lock time-out is tried again."""
+    failpoints.reach(what.name, "begin")
+    answer = _run(what)
+    failpoints.reach(what.name, "committed")
+    return answer
+
+
+def _run(what: Verb[T]) -> T:
     for again in range(TRIES, 0, -1):
         try:
             if not what.atomic:
                 return _drive(what.start())
             with transaction.atomic():
-                return _drive(what.start())
+                answer = _drive(what.start())
+                failpoints.reach(what.name, "open")
+                return answer
         except OperationalError as error:
             if again == 1 or connection.in_atomic_block or not isinstance(error.__cause__, _AGAIN):
                 raise
@@ -73,12 +89,21 @@ def run(what: Verb[T]) -> T:
 
 async def run_async(conn: psycopg.AsyncConnection[DictRow], what: Verb[T]) -> T:
     """Carries out a verb on an autocommit connection; a deadlock or lock time-out is tried again."""
+    failpoints.reach(what.name, "begin")
+    answer = await _run_async(conn, what)
+    failpoints.reach(what.name, "committed")
+    return answer
+
+
+async def _run_async(conn: psycopg.AsyncConnection[DictRow], what: Verb[T]) -> T:
     for again in range(TRIES, 0, -1):
         try:
             if not what.atomic:
                 return await _drive_async(conn, what.start())
             async with conn.transaction():
-                return await _drive_async(conn, what.start())
+                answer = await _drive_async(conn, what.start())
+                failpoints.reach(what.name, "open")
+                return answer
         except _AGAIN:
             if again == 1:
                 raise

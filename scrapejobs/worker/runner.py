@@ -7,12 +7,15 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from scrapejobs import failpoints
 from scrapejobs.adapters.answer import Expectation
 from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import object_key
 from scrapejobs.domain.outcome import Outcome, Stored, StoredResult, failure
 from scrapejobs.telemetry import events
+
+failpoints.declare("fetch", "begin", "done")
 
 _STORE_AGAIN_S: Final = (0.2, 5.0)
 
@@ -34,7 +37,9 @@ class FetchRunner:
 
     async def run(self, claimed: dict[str, Any]) -> Outcome:
         give_up_at = asyncio.get_running_loop().time() + claimed["remaining_s"]
+        failpoints.reach("fetch", "begin")
         fetched = await self._fetcher.fetch(request_of(claimed))
+        failpoints.reach("fetch", "done")
         if not isinstance(fetched, Fetched):
             return fetched
         key = object_key(job_id=claimed["job_id"], tenant_id=claimed["tenant_id"], seq=claimed["seq"])

@@ -99,6 +99,13 @@ class Supervisor:
             member.is_stopped = False
             self._journal.note(what="thaw", label=label, role=member.role)
 
+    def start(self, label: str, **settings: str) -> None:
+        """Starts a member that was killed and not kept, with settings of this one process alone."""
+        with self._lock:
+            member = self._members[label]
+            member.process = self._service.start(member.role, "--name", label, **member.settings, **settings)
+            member.started_at = time.monotonic()
+
     # ---- healing
 
     def heal(self) -> None:

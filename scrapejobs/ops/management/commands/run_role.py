@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from prometheus_client import REGISTRY
 
+from scrapejobs import failpoints
 from scrapejobs.ops import gateway, stopping
 from scrapejobs.ops.collector import RowGauges
 from scrapejobs.ops.console import WRONG_USE, whole
@@ -64,6 +65,10 @@ class Command(BaseCommand):
         name = options["name"] or f"{socket.gethostname()}-{os.getpid()}"
         log.configure(role=role, service=name)
         config = settings.CONFIG
+        try:
+            failpoints.arm(config.failpoint)
+        except failpoints.UnknownFailpoint as error:
+            raise CommandError(str(error), returncode=WRONG_USE) from error
         config = config.model_copy(update={"surface": options["surface"] or config.surface})
         try:
             if role == "gateway":
