@@ -36,7 +36,7 @@ from scrapejobs.telemetry import events
 from scrapejobs.worker.claimer import Claimer
 from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper
 from scrapejobs.worker.reporter import Reporter
-from scrapejobs.worker.runner import FetchRunner
+from scrapejobs.worker.runner import FetchRunner, Runner
 from scrapejobs.worker.slots import Slots
 
 
@@ -99,6 +99,10 @@ async def run_loops(role: str, config: Config, *, name: str, slots: int, health:
             await link.aclose()
 
 
+async def _nothing() -> None:
+    return
+
+
 def publisher(around: Surroundings) -> Crew:
     """The outboxes: accepted jobs into queues, final jobs into finish events."""
     poll_s = around.config.poll_s
@@ -147,9 +151,15 @@ def scheduler(around: Surroundings) -> Crew:
 
 def worker(around: Surroundings) -> Crew:
     """Claims, fetches, stores and reports, as many jobs at once as it has slots."""
+    store = object_store(around.config)
+    runner = FetchRunner(Fetcher(fetch_limits(around.config)), store)
+    return worker_with(runner, around, hand_over=store.close)
+
+
+def worker_with(runner: Runner, around: Surroundings, *, hand_over: Callable[[], Awaitable[None]] = _nothing) -> Crew:
+    """A worker whose attempts `runner` carries out."""
     config, slots = around.config, Slots(around.slots)
     announcer = around.announcer("worker", slots=around.slots)
-    store = object_store(config)
     reporter = Reporter(
         around.link(),
         around.bus,
@@ -162,7 +172,7 @@ def worker(around: Surroundings) -> Crew:
     claimer = Claimer(
         around.link(),
         slots,
-        FetchRunner(Fetcher(fetch_limits(config)), store),
+        runner,
         reporter,
         worker_id=around.service_id,
         worker=around.name,
@@ -177,7 +187,7 @@ def worker(around: Surroundings) -> Crew:
         await claimer.drain(grace_s=config.grace_s)
 
     loops: list[Loop] = [claimer, reporter, keeper, LeaseClock(slots, lease_s=config.lease_s)]
-    return _crew(loops, announcer, drain=drain, hand_over=store.close)
+    return _crew(loops, announcer, drain=drain, hand_over=hand_over)
 
 
 def courier(around: Surroundings) -> Crew:
@@ -235,10 +245,6 @@ def fetch_limits(config: Config) -> FetchLimits:
         min_rate_after_s=config.min_rate_after_s,
         user_agent=config.user_agent,
     )
-
-
-async def _nothing() -> None:
-    return
 
 
 def _crew(
