@@ -35,7 +35,7 @@ class Limits:
 
     def with_circuits(self, circuits: Iterable[Row], *, now: float) -> Self:
         """The same otherwise, with another reading of the circuits that are not closed."""
-        return replace(self, trial_at={row["host"]: now + row["retry_in_s"] for row in circuits})
+        return replace(self, trial_at={row["name"]: now + row["retry_in_s"] for row in circuits})
 
     def with_tenants(self, tenants: Iterable[Row]) -> Self:
         """The same hosts, with another reading of the tenants' shares."""

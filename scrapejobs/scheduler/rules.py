@@ -40,8 +40,6 @@ class Rules:
         slot, and may pause its host in the same transaction (Retry-After) or speak against it. So whoever has seen
         that must read the hosts before the slot is given away (NFR-6).
         """
-        if something_ended:
-            await self._weigh_signs()
         if self._clock() - self._read_at >= RELOAD_S:
             await self.read(picker)
         elif something_ended:
@@ -59,10 +57,12 @@ class Rules:
                 picker.set_share(now, tenant, share)
 
     async def _read_hosts(self, picker: Picker) -> None:
-        hosts = await self._link.run(dispatch.host_rows())
-        held_back = await self._link.run(circuits.open_circuits())
+        found = await self._link.run(dispatch.host_rules())
+        if found.has_signs:
+            await self._weigh_signs()
+            found = await self._link.run(dispatch.host_rules())
         now, before = self._clock(), self._limits
-        self._limits = after = before.with_hosts(hosts, now=now).with_circuits(held_back, now=now)
+        self._limits = after = before.with_hosts(found.hosts, now=now).with_circuits(found.circuits, now=now)
         changed = [name for name, _ in before.rows.items() ^ after.rows.items()]
         for host in _known(picker, {*changed, *(before.trial_at.keys() ^ after.trial_at.keys())}):
             picker.set_host_limits(now, host, after.of(host))

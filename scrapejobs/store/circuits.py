@@ -38,12 +38,6 @@ def _row(host: str, before: Circuit, now: Circuit) -> Row:
 
 
 @verb()
-def open_circuits() -> Steps[list[Row]]:
-    """The hosts that are held back, as rows of `circuit/open.sql`."""
-    return (yield Statement("circuit/open", {}))
-
-
-@verb()
 def reset(host: str) -> Steps[bool]:
     """Closes a circuit; False when it was closed (FR-11)."""
     return bool((yield Statement("circuit/reset", {"host": host})))

@@ -165,10 +165,23 @@ def tell_crowded(hosts: Sequence[tuple[str, float]], *, now: float, epoch: int) 
     yield Statement("crowded/tell", {"hosts": [host for host, _ in hosts], "in_s": ins, "epoch": epoch})
 
 
+@dataclass(frozen=True, slots=True)
+class HostRules:
+    """Rows of `host/rules.sql`: limits and pauses, circuits that are not closed, and whether there are signs to weigh."""
+
+    hosts: list[Row]
+    circuits: list[Row]
+    has_signs: bool
+
+
 @verb()
-def host_rows() -> Steps[list[Row]]:
-    """Limits and pauses, as rows of `host/all.sql`."""
-    return (yield Statement("host/all", {}))
+def host_rules() -> Steps[HostRules]:
+    """What rows say of hosts now."""
+    rows = yield Statement("host/rules", {})
+    named = [row for row in rows if row["name"] is not None]
+    circuits = [row for row in named if row["retry_in_s"] is not None]
+    hosts = [row for row in named if row["retry_in_s"] is None]
+    return HostRules(hosts, circuits, has_signs=len(named) < len(rows))
 
 
 @verb()
