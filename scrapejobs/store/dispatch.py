@@ -167,7 +167,7 @@ def tell_crowded(hosts: Sequence[tuple[str, float]], *, now: float, epoch: int) 
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """Rows of `host/rules.sql`: limits and pauses, circuits that are not closed; and whether signs are to be weighed."""
+    """Rows of `host/rules.sql`: limits and pauses, and circuits that are not closed; and whether signs were left."""
 
     hosts: list[Row]
     circuits: list[Row]
