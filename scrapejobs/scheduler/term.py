@@ -13,6 +13,7 @@ from scrapejobs.scheduler.crowd import Crowd
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.forgetting import Forgetting
 from scrapejobs.scheduler.rules import RELOAD_S, Rules
+from scrapejobs.scheduler.turnover import Turnover
 from scrapejobs.store import dispatch
 from scrapejobs.store.link import Link
 from scrapejobs.telemetry import events
@@ -64,6 +65,7 @@ class Term:
             window=WINDOW,
         )
         self._forgetting = Forgetting(link, self.picker, clock=clock)
+        self._turnover = Turnover(now=clock())
         self._crowd = Crowd(link, self.picker, epoch=self.epoch, clock=clock)
 
     async def rebuild(self) -> int:
@@ -94,10 +96,11 @@ class Term:
         await self._forgetting.step()
         n_out = len(self.picker.outstanding)
         free = await self._learn_what_ended()
-        something_ended = len(self.picker.outstanding) < n_out
-        if something_ended or self.picker.queued:
-            await self._rules.refresh(self.picker, something_ended=something_ended)
-        wanted = min(max(free, 0), MOST_AT_ONCE)
+        n_ended = n_out - len(self.picker.outstanding)
+        self._turnover.ended(n_ended, now=self._clock())
+        if n_ended or self.picker.queued:
+            await self._rules.refresh(self.picker, something_ended=n_ended > 0)
+        wanted = min(max(free + self._turnover.soon(), 0), MOST_AT_ONCE)
         moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
         await self._crowd.step()
         return self._rest(moved, wanted)
