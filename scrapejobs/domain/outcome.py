@@ -87,7 +87,9 @@ class Permanent:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Handed back unfinished by a draining worker; not charged as an attempt. `sent`: the target may have seen it."""
+    """Handed back unfinished by a worker that drains or could not renew in time; not charged as an attempt.
+    `sent`: the target may have seen it.
+    """
 
     sent: bool = True
 

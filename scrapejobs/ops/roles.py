@@ -19,7 +19,7 @@ from scrapejobs.domain.picking import HostLimits
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
-from scrapejobs.ops.loops import Crew, Loop, Wakes, run_crew
+from scrapejobs.ops.loops import BACK_OFF_CAP_S, Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
@@ -135,7 +135,14 @@ def scheduler(around: Surroundings) -> Crew:
     )
     loops: list[Loop] = [
         dispatcher,
-        Sweeper(around.link(), around.bus, report=report_verb(config), sweep_s=config.sweep_s),
+        Sweeper(
+            around.link(),
+            around.bus,
+            report=report_verb(config),
+            sweep_s=config.sweep_s,
+            renew_s=config.renewal_s,
+            recovery_s=BACK_OFF_CAP_S + config.renewal_s,
+        ),
         Promoter(around.link(), around.bus, sweep_s=config.sweep_s),
         Retention(
             around.link(),

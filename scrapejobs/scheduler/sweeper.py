@@ -1,5 +1,7 @@
 """Brings back what fell out: expired leases (P9), retries whose time has come, jobs past their deadline."""
 
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -8,30 +10,67 @@ from scrapejobs.domain.outcome import Lost
 from scrapejobs.store import transitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import ReportVerb, ended, tell_all
+from scrapejobs.store.run import Row
 from scrapejobs.telemetry import events
 
 BATCH: Final = 500
 
 
 class Sweeper:
-    """Reports expired leases as lost and fails overdue jobs. Holds no slot and is safe to run twice (case S11)."""
+    """Reports expired leases as lost and fails overdue jobs. Holds no slot and is safe to run twice (case S11).
+
+    After a silence (the database was away, or this process stood still) an expired lease proves nothing: its worker
+    could not renew or report either. So the living get `recovery_s` first: the longest back-off of a loop, and one
+    renewal's time. By default settings, in seconds:
+
+    - A silence is half a renewal more than the rest between two passes: 5 + 6.7 / 2 = 8.3. After a shorter one the
+      lease of a living worker has 20 - 6.7 - 8.3 = 5 left, and a loop backs off for 2 at most.
+    - With no silence a lost worker's lease is swept 20 + 5 = 25 after its last renewal: 5 are left to start elsewhere
+      (P9). A sweeper that has just started sweeps at once, unless its first look takes so long.
+    """
 
     name = "sweeper"
     wakes_on: frozenset[str] = frozenset()
 
-    def __init__(self, link: Link, bus: Bus, *, report: ReportVerb, sweep_s: float) -> None:
+    def __init__(
+        self,
+        link: Link,
+        bus: Bus,
+        *,
+        report: ReportVerb,
+        sweep_s: float,
+        renew_s: float,
+        recovery_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._link = link
         self._bus = bus
         self._report = report
         self._sweep_s = sweep_s
+        self._silence_s = sweep_s + renew_s / 2
+        self._recovery_s = recovery_s
+        self._clock = clock
+        self._heard_at = self._sweep_at = clock()
 
     async def tick(self) -> float:
-        full = await self._sweep()
-        full |= await self._expire()
-        return 0.0 if full else self._sweep_s
-
-    async def _sweep(self) -> bool:
         rows = await self._link.run(upkeep.expired(limit=BATCH))
+        patience_s = self._patience_s()
+        full = patience_s <= 0 and await self._sweep(rows)
+        full |= await self._expire()
+        self._heard_at = self._clock()
+        if full:
+            return 0.0
+        return min(patience_s, self._sweep_s) if patience_s > 0 else self._sweep_s
+
+    def _patience_s(self) -> float:
+        """How long the living still have to renew and report, now that the database has answered."""
+        now = self._clock()
+        if now - self._heard_at > self._silence_s:
+            self._sweep_at = now + self._recovery_s
+        self._heard_at = now
+        return self._sweep_at - now
+
+    async def _sweep(self, rows: list[Row]) -> bool:
         if not rows:
             return False
         lost = [ended(row, Lost(), expired_only=True) for row in rows]

@@ -96,13 +96,16 @@ class Claimer:
             self._signal("slot")
 
     async def _outcome(self, held: Held) -> Outcome | None:
-        """How the attempt ended; None when its lease is lost and there is nothing to say."""
+        """How the attempt ended; None when its lease is gone and there is nothing to say.
+
+        What is handed back though another worker may have the job by now, the fence keeps from having an effect.
+        """
         row = held.claimed
         if held.broken is not None:  # before its first step
-            return _broken_off(held)
+            return _broken_off(held, sent=False)
         if self._slots.clock() >= held.ends_at:  # stood still since the claim: somebody else may have the job
             events.lease_lost(held.seq)
-            return None
+            return Released(sent=False)
         if self.draining:  # claimed while the signal came
             return Released(sent=False)
         events.attempt_started(row["job_id"], held.seq, number=row["number"], host=row["host"])
@@ -111,7 +114,7 @@ class Claimer:
         try:
             return await self._runner.run(row)
         except asyncio.CancelledError:
-            return _broken_off(held)
+            return _broken_off(held, sent=True)
         except Exception as error:  # noqa: BLE001 - one job must not take the worker with it (case S16)
             events.loop_failed("attempt", error)
             return Temporary("worker_error", f"the worker failed: {type(error).__name__}")
@@ -134,12 +137,12 @@ class Claimer:
             events.loop_failed("forget", error)
 
 
-def _broken_off(held: Held) -> Outcome | None:
+def _broken_off(held: Held, *, sent: bool) -> Outcome | None:
     match held.broken:
         case Break.CANCELLED:
             return Cancelled()
-        case Break.DRAINED:
-            return Released()
+        case Break.DRAINED | Break.UNRENEWED:
+            return Released(sent=sent)
         case Break.LOST:
             return None
         case None:

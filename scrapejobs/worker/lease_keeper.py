@@ -57,7 +57,8 @@ class LeaseKeeper:
 
 class LeaseClock:
     """Breaks attempts off shortly before their lease ends by this process's own clock, whatever the database does: a
-    worker that cannot renew must not fetch on beside the one that gets its job next.
+    worker that cannot renew must not fetch on beside the one that gets its job next. The job goes back, for this worker
+    is not lost (NFR-7).
     """
 
     name = "lease_clock"
@@ -72,5 +73,5 @@ class LeaseClock:
         for one in self._slots.fetching():
             if now >= one.ends_at - self._margin_s:
                 events.lease_lost(one.seq)
-                one.break_off(Break.LOST)
+                one.break_off(Break.UNRENEWED)
         return min(CLOCK_S, self._margin_s)

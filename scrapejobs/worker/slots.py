@@ -13,7 +13,8 @@ class Break(Enum):
     """Why an attempt is broken off."""
 
     CANCELLED = "its job was cancelled"
-    LOST = "its lease is over, or soon will be"
+    LOST = "its lease is gone"
+    UNRENEWED = "its lease could not be renewed in time"
     DRAINED = "the worker stops"
 
 

@@ -1,6 +1,7 @@
 """What fell out comes back: expired leases, due retries, jobs past their deadline."""
 
 import asyncio
+from collections.abc import Callable
 from uuid import UUID
 
 import msgspec
@@ -31,8 +32,9 @@ from tests.integration.factories import (
 )
 
 
-def sweeper(link: Link, bus: Bus) -> Sweeper:
-    return Sweeper(link, bus, report=lambda ends: tell(*ends), sweep_s=15.0)
+def sweeper(link: Link, bus: Bus, clock: Callable[[], float] = lambda: 0.0) -> Sweeper:
+    """Sweeps every 15 s; with renewals each 10 s, a silence is more than 20 s, and the living get 12 s after it."""
+    return Sweeper(link, bus, report=lambda ends: tell(*ends), sweep_s=15.0, renew_s=10.0, recovery_s=12.0, clock=clock)
 
 
 @pytest.mark.req("NFR-7")
@@ -50,6 +52,44 @@ async def test_a_job_whose_lease_ran_out_is_queued_again_at_the_front_and_unchar
     assert entry["front"]
     assert entry["seq"] > lost.seq
     assert await rows(conn, "SELECT outcome, charged FROM attempt") == [{"outcome": "lost", "charged": False}]
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.req("P9")
+@pytest.mark.case("S7")
+async def test_after_a_silence_living_workers_get_time_to_renew_or_report_before_they_count_as_lost(
+    conn: Conn, link: Link, bus: Bus
+) -> None:
+    now = [0.0]
+    loop = sweeper(link, bus, lambda: now[0])
+    await loop.tick()
+    dead, renews, reports = [await make_job(conn, status="running", lease_s=-0.1) for _ in range(3)]
+    now[0] += 20.1  # 15 s were due, and half a renewal was borne
+    assert await loop.tick() == 12.0
+    assert await count(conn, "lease") == 3
+    assert await run_async(conn, transitions.renew([renews.seq], lease_s=30.0)) == {renews.seq}
+    assert set(await run_async(conn, tell(end_of(reports, STORED)))) == {reports.seq}
+    now[0] += 11.0  # woken early: a second is left
+    assert await loop.tick() == pytest.approx(1.0)
+    assert await where(conn, dead.id) == ("running", "lease")
+    now[0] += 1.0
+    assert await loop.tick() == 15.0
+    assert await where(conn, dead.id) == ("queued", "queued")
+    assert await where(conn, renews.id) == ("running", "lease")
+    assert await where(conn, reports.id) == ("succeeded", None)
+    assert await rows(conn, "SELECT sum(lost) AS lost FROM job") == [{"lost": 1}]
+
+
+@pytest.mark.req("P9")
+@pytest.mark.parametrize("late_s", [0.0, 4.9])
+async def test_with_no_silence_a_lost_worker_is_swept_at_once(conn: Conn, link: Link, bus: Bus, late_s: float) -> None:
+    now = [0.0]
+    loop = sweeper(link, bus, lambda: now[0])
+    for _ in range(2):
+        job = await make_job(conn, status="running", lease_s=-0.1)
+        assert await loop.tick() == 15.0
+        assert await where(conn, job.id) == ("queued", "queued")
+        now[0] += 15.0 + late_s
 
 
 @pytest.mark.req("NFR-7")

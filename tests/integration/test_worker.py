@@ -414,7 +414,7 @@ async def test_an_attempt_whose_lease_row_is_gone_is_broken_off(conn: Conn, work
 async def test_a_worker_that_cannot_renew_stops_fetching_before_its_lease_ends(
     conn: Conn, worker: Worker, target: Target
 ) -> None:
-    await ready(conn, f"{target.url}/hang")
+    job = await ready(conn, f"{target.url}/hang")
     await worker.claimer.tick()
     await until(lambda: target.hanging == 1)
     await worker.lease_clock.tick()
@@ -422,7 +422,9 @@ async def test_a_worker_that_cannot_renew_stops_fetching_before_its_lease_ends(
     worker.clock_s = LEASE_S - 0.9  # by its own clock the lease still holds for 0.9 s
     await worker.lease_clock.tick()
     await until(lambda: target.hanging == 0 and not worker.slots.held)
-    assert await count(conn, "attempt") == 0
+    assert await rows(conn, "SELECT outcome, charged FROM attempt") == [{"outcome": "released", "charged": False}]
+    assert await rows(conn, "SELECT lost, attempts FROM job") == [{"lost": 0, "attempts": 0}]
+    assert await where(conn, job.id) == ("queued", "queued")
 
 
 @pytest.mark.req("P4")
@@ -431,12 +433,13 @@ async def test_a_worker_that_cannot_renew_stops_fetching_before_its_lease_ends(
 async def test_a_worker_that_stood_still_between_its_claim_and_its_first_step_sends_nothing(
     conn: Conn, worker: Worker, target: Target
 ) -> None:
-    await ready(conn, f"{target.url}/page")
+    job = await ready(conn, f"{target.url}/page")
     await worker.claimer.tick()
     worker.clock_s = LEASE_S
     await worker.idle()
     assert target.hits == []
-    assert (await count(conn, "lease"), await count(conn, "attempt")) == (1, 0)  # for the sweeper
+    assert await where(conn, job.id) == ("queued", "queued")
+    assert await rows(conn, "SELECT outcome, charged FROM attempt") == [{"outcome": "released", "charged": False}]
 
 
 @pytest.mark.req("P3")
