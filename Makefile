@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants bench-queue lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -52,6 +52,10 @@ chaos: .venv/installed-dev ## every fault of the chaos suite, and its scorecard 
 mutants: .venv/installed-dev ## take each safeguard out, and see the test that holds it go red (ten minutes)
 	.venv/bin/python -m tests.mutants
 
+bench-queue: .venv/installed ## jobs a second through the queue, beside the limit and beside peers (ten minutes)
+	@$(PIP) install --require-hashes -r benchmarks/requirements.txt
+	.venv/bin/python -m benchmarks.queue
+
 lint: .venv/installed-dev ## style, types, import rules, migrations
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
@@ -72,6 +76,7 @@ lock: .venv/installed-dev ## write the locked requirements anew
 	$(COMPILE) pyproject.toml -o requirements.txt
 	$(COMPILE) pyproject.toml --extra embedded -c requirements.txt -o requirements-embedded.txt
 	$(COMPILE) --group dev -c requirements.txt -o tests/requirements.txt
+	$(COMPILE) --group bench -c requirements-embedded.txt -o benchmarks/requirements.txt
 
 DATA_DIR ?= .data
 clean: ## remove .venv, the caches and the data of the local stack

@@ -23,10 +23,10 @@ POLICY = RetryPolicy(base_s=2.0, cap_s=600.0, retry_after_cap_s=3600.0, max_lost
 RESULT = StoredResult("k", 4, "0" * 64, None, None, (), "http://x.example/", 200, "yes")
 
 
-async def claims_under_a_held_snapshot(url: str, n: int, *, slots: int) -> list[float]:
+async def claims_under_a_held_snapshot(url: str, redis_url: str, n: int, *, slots: int) -> list[float]:
     """Seconds of each claim that found jobs, until `n` jobs are done, with a snapshot held since before the first."""
     took: list[float] = []
-    worker = new_id()
+    worker, bus = new_id(), Bus(redis_url, on_wake=lambda _: None)
     async with await psycopg.AsyncConnection.connect(url) as holder, Link(url) as link:
         await holder.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
         await holder.execute("SELECT count(*) FROM tenant")
@@ -46,7 +46,9 @@ async def claims_under_a_held_snapshot(url: str, n: int, *, slots: int) -> list[
             took.append(time.perf_counter() - began)
             ends = [ended({**row, "remaining_s": 60.0}, Stored(RESULT, Exchange())) for row in rows]
             await link.run(transitions.report(ends, policy=POLICY, random=random.random))
+            await bus.wake("queued")
             done += len(rows)
+    await bus.aclose()
     return took
 
 
@@ -90,11 +92,20 @@ async def publishes(url: str) -> float:
     return total / (time.monotonic() - began)
 
 
+async def _until_all_work(link: Link) -> None:
+    """Until a worker is there and somebody dispatches, and the queues have been quiet for a moment."""
+    conn = await link.conn()
+    ready = "SELECT 1 FROM service, dispatcher WHERE role = 'worker' AND expires_at > clock_timestamp()"
+    while not await (await conn.execute(ready)).fetchall():  # noqa: ASYNC110 - other processes bring it about
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(2.0)
+
+
 async def starts_at(url: str, redis_url: str, *, rate: float, n: int) -> list[float]:
     """Seconds from a job's creation to its start, by the database's clock, at an even rate of submissions."""
     bus = Bus(redis_url, on_wake=lambda _: None)
     async with Link(url) as link:
-        await asyncio.sleep(3.0)  # the roles start
+        await _until_all_work(link)
         began = time.monotonic()
         for number in range(n):
             await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))

@@ -34,12 +34,13 @@ class Stand:
     def connect(self, database: str = "scrapejobs") -> psycopg.Connection:
         return psycopg.connect(self.url(database), autocommit=True)
 
-    def start(self, *argv: str, **settings: str) -> subprocess.Popen[str]:
+    def start(self, *argv: str, is_read: bool = False) -> subprocess.Popen[str]:
+        """A process of Python; what it prints is lost unless somebody reads it."""
         process = subprocess.Popen(
             [sys.executable, *argv],
             cwd=ROOT,
-            env={**self.environment, **settings},
-            stdout=subprocess.PIPE,
+            env=self.environment,
+            stdout=subprocess.PIPE if is_read else subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
         )
