@@ -25,6 +25,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.mark.req("P3")
 @pytest.mark.req("P4")
 @pytest.mark.req("P5")
+@pytest.mark.req("NFR-3")
+@pytest.mark.req("NFR-4")
 @pytest.mark.case("S7")
 @pytest.mark.parametrize(
     ("role", "point"),

@@ -27,6 +27,8 @@ SERVERS = Fault(
 @pytest.mark.req("P5")
 @pytest.mark.req("P6")
 @pytest.mark.req("NFR-3")
+@pytest.mark.req("NFR-4")
+@pytest.mark.req("NFR-7")
 @pytest.mark.case("S7")
 def test_killed_servers_and_cut_lines_under_load_lose_and_double_nothing(world: World) -> None:
     score = run_round(world, SERVERS, seed=SEED)
