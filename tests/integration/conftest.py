@@ -7,6 +7,7 @@ import pytest
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.store.link import Link
 from tests.integration.factories import Conn, check_places
+from tests.integration.schedulers import Schedulers
 
 
 @pytest.fixture
@@ -29,3 +30,12 @@ async def bus(redis_url: str) -> AsyncIterator[Bus]:
     bus = Bus(redis_url, on_wake=lambda _: None)
     yield bus
     await bus.aclose()
+
+
+@pytest.fixture
+async def scheduler(conn: Conn, database_url: str, bus: Bus) -> AsyncIterator[Schedulers]:
+    """Makes dispatchers, and stops them at the end."""
+    schedulers = Schedulers(database_url, bus)
+    yield schedulers
+    for one_ in schedulers.made:
+        await one_.close()

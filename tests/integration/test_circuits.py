@@ -19,9 +19,7 @@ from tests.integration.factories import (
     tell,
     where,
 )
-from tests.integration.test_dispatcher import CIRCUIT, Scheduler, Schedulers, claim, end, scheduler, take_lease_away
-
-__all__ = ["scheduler"]
+from tests.integration.schedulers import CIRCUIT, Scheduler, Schedulers, claim, end, take_lease_away
 
 HOST = "shop.example"
 BAD = failure("http_503", exchange=Exchange("headers", elapsed_s=0.1, target_status=503))

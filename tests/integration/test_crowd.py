@@ -9,9 +9,7 @@ from scrapejobs.domain.picking import HostLimits
 from scrapejobs.store import dispatch
 from scrapejobs.store.run import run_async
 from tests.integration.factories import STORED, Conn, make_job, make_worker, rows
-from tests.integration.test_dispatcher import Schedulers, claim, end, scheduler
-
-__all__ = ["scheduler"]
+from tests.integration.schedulers import Schedulers, claim, end
 
 
 async def told(conn: Conn) -> dict[str, float | None]:

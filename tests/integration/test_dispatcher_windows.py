@@ -7,9 +7,7 @@ import pytest
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.scheduler.term import WINDOW
 from tests.integration.factories import Conn, count, make_tenant, make_worker, rows
-from tests.integration.test_dispatcher import Scheduler, Schedulers, scheduler, take_lease_away
-
-__all__ = ["scheduler"]
+from tests.integration.schedulers import Scheduler, Schedulers, take_lease_away
 
 UNLIMITED = HostLimits()
 
