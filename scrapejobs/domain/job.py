@@ -48,6 +48,7 @@ TRANSITIONS: Final = (
     Transition(Status.QUEUED, "publish", Status.QUEUED, "from unpublished into its queue"),
     Transition(Status.QUEUED, "dispatch", Status.QUEUED, "from its queue to ready: it may start"),
     Transition(Status.QUEUED, "take_back", Status.QUEUED, "from ready to its queue: no worker took it in time"),
+    Transition(Status.QUEUED, "hold_back", Status.QUEUED, "from ready to its queue: its host was paused"),
     Transition(Status.QUEUED, "promote", Status.QUEUED, "from delayed to its queue: the retry is due"),
     Transition(Status.QUEUED, "claim", Status.RUNNING, "a worker takes a lease"),
     Transition(Status.QUEUED, "cancel", Status.CANCELLED),

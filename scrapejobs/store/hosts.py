@@ -50,10 +50,13 @@ def listing() -> Steps[list[Row]]:
     return (yield Statement("host/listing", {}))
 
 
-@verb()
+@verb(atomic=True)
 def pause(name: str, *, for_s: float | None) -> Steps[None]:
-    """Starts no job of a host for so many seconds, or until it is resumed. What runs goes on."""
+    """Starts no job of a host for so many seconds, or until it is resumed. What runs goes on; what is ready goes back,
+    but for that of a `*.` name: within a second no more of its hosts is made ready.
+    """
     yield Statement("host/pause", {"name": name, "for_s": for_s})
+    yield Statement("ready/hold_back", {"hosts": [name]})
 
 
 @verb()

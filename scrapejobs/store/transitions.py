@@ -150,6 +150,12 @@ def report(
     return {row["seq"]: row for row in rows}
 
 
+@verb()
+def hold_back(hosts: Sequence[str]) -> Steps[int]:
+    """Puts ready jobs of hosts that are paused now back into their queues, if no worker was first; how many."""
+    return len((yield Statement("ready/hold_back", {"hosts": list(hosts)})))
+
+
 @dataclass(frozen=True, slots=True)
 class Cancellation:
     """`cancelled`: done now or before; `running_on`: the worker to be told; `final`: the state that forbids it."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.store import transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import Ended, ReportVerb, tell_all
 from scrapejobs.store.run import Row
@@ -47,6 +48,8 @@ class Reporter:
             del self._pending[seq]
             if not answer.done():
                 answer.set_result(rows.get(seq))
+        if paused := {row["paused_host"] for row in rows.values() if row["paused_host"]}:
+            await self._link.run(transitions.hold_back(sorted(paused)))
         await self._bus.wake("queued")
         if any(row["final_state"] for row in rows.values()):
             await self._bus.wake("finished")

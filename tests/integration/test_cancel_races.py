@@ -12,7 +12,7 @@ from psycopg.errors import LockNotAvailable
 from psycopg.rows import dict_row
 
 from scrapejobs.domain.outcome import Lost
-from scrapejobs.store import dispatch, transitions, upkeep
+from scrapejobs.store import dispatch, hosts, transitions, upkeep
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.query import sql
 from scrapejobs.store.run import Verb, run_async
@@ -134,6 +134,14 @@ async def test_a_cancel_that_meets_a_take_back_waits_and_finds_the_job_in_its_qu
     epoch = await leader(conn)
     done = await cancel_during(conn, other, job, dispatch.take_back(epoch=epoch, ready_ttl_s=1.0))
     assert done == Cancellation(cancelled=True)
+    assert await where(conn, job.id) == ("cancelled", None)
+
+
+@pytest.mark.req("FR-5")
+@pytest.mark.case("S12")
+async def test_a_cancel_that_meets_a_pause_waits_and_finds_the_job_in_its_queue(conn: Conn, other: Conn) -> None:
+    job = await make_job(conn, place="ready")
+    assert await cancel_during(conn, other, job, hosts.pause(job.host, for_s=None)) == Cancellation(cancelled=True)
     assert await where(conn, job.id) == ("cancelled", None)
 
 

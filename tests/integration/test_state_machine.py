@@ -49,6 +49,7 @@ MOVES: dict[tuple[str, Where], Where] = {
     ("promote", ("queued", "delayed")): ("queued", "queued"),
     ("dispatch", ("queued", "queued")): ("queued", "ready"),
     ("take_back", ("queued", "ready")): ("queued", "queued"),
+    ("hold_back", ("queued", "ready")): ("queued", "queued"),
     ("claim", ("queued", "ready")): ("running", "lease"),
     ("renew", ("running", "lease")): ("running", "lease"),
     ("report stored", ("running", "lease")): ("succeeded", None),
@@ -94,6 +95,16 @@ async def _take_back(conn: Conn, jobs: list[Made]) -> None:
     epoch = await run_async(conn, dispatch.take(holder="me", lease_s=5.0))
     assert epoch is not None
     await run_async(conn, dispatch.take_back(epoch=epoch, ready_ttl_s=0.0))
+
+
+async def _hold_back(conn: Conn, jobs: list[Made]) -> None:
+    hosts = sorted({job.host for job in jobs})
+    await conn.execute(
+        "INSERT INTO host (name, paused_until) SELECT unnest(%s::text[]), clock_timestamp() + interval '1 day'"
+        " ON CONFLICT (name) DO NOTHING",
+        [hosts],
+    )
+    await run_async(conn, transitions.hold_back(hosts))
 
 
 async def _publish(conn: Conn, jobs: list[Made]) -> None:
@@ -143,6 +154,7 @@ VERBS: dict[str, Callable[[Conn, list[Made]], Awaitable[None]]] = {
     "promote": _promote,
     "dispatch": _dispatch,
     "take_back": _take_back,
+    "hold_back": _hold_back,
     "claim": _claim,
     "renew": _renew,
     **{f"report {name}": _report(outcome) for name, outcome in OUTCOMES.items()},

@@ -42,12 +42,21 @@ def test_only_the_transitions_change_a_jobs_state() -> None:
         "job/cancel_all",
         *(f"{place}/remove_all" for place in ("queued", "delayed", "ready")),
         *(f"{place}/remove" for place in ("queued", "delayed", "ready")),
-        *("delayed/promote", "ready/dispatch", "ready/take_back", "ready/claim", "lease/renew", "lease/report"),
+        *(
+            "delayed/promote",
+            "ready/dispatch",
+            "ready/take_back",
+            "ready/hold_back",
+            "ready/claim",
+            "lease/renew",
+            "lease/report",
+        ),
     }
     assert {name for name in names() if writes.search(sql(name))} == known
     users = {
         "transitions.py": known,
         "dispatch.py": {"ready/dispatch", "ready/take_back"},
+        "hosts.py": {"ready/hold_back"},
         "upkeep.py": {"job/finish"},
         "cancellation.py": {"job/cancel_all", "delayed/remove_all", "queued/remove_all", "ready/remove_all"},
     }
@@ -162,6 +171,7 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
         "ready/outstanding": {"seqs": seqs},
         "ready/dispatch": {"seqs": seqs, "epoch": 1},
         "ready/take_back": {"epoch": 1, "ready_ttl_s": 2.0},
+        "ready/hold_back": {"hosts": ["h"]},
         "job/finish": {"event_ids": [UUID(int=first_of_day(today_utc()).int + i) for i in range(100)]},
         "job/overdue": {"limit": 500},
         "job/page": {"tenant_id": 1, "limit": 50, "queued": False, "running": False},
@@ -175,8 +185,8 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
 
 HOT = (
     "job/publish", "ready/claim", "lease/report", "lease/renew", "lease/standing", "lease/expired", "queued/appended",
-    "ready/outstanding", "ready/dispatch", "ready/take_back", "job/finish", "job/overdue", "job/page",
-    "dead_letter/list", "job/lock", "job/view", "attempt/of_job", "job/orphans",
+    "ready/outstanding", "ready/dispatch", "ready/take_back", "ready/hold_back", "job/finish", "job/overdue",
+    "job/page", "dead_letter/list", "job/lock", "job/view", "attempt/of_job", "job/orphans",
 )  # fmt: skip
 BY_ID = ("job/lock", "job/view", "attempt/of_job", "lease/report", "job/orphans")
 BIG = re.compile(r"(job|attempt|event)_\d{8}|queued")

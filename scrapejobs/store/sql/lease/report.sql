@@ -69,4 +69,5 @@ UPDATE job SET
     result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
     result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
 FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
-RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied
+RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
+    CASE WHEN ended.host_pause_s IS NOT NULL THEN ended.host END AS paused_host
