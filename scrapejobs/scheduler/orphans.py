@@ -53,11 +53,11 @@ class Walk:
         """
         page = await asyncio.to_thread(self.objects.list_page, prefix=prefix, after=after)
         kept_from = self.today() - timedelta(days=self.keep_days)
-        verdict = await self.link.run(orphans([one.key for one in page.objects], kept_from=kept_from))
-        found = tuple(one for one in page.objects if one.key in verdict.orphans)
+        judged = await self.link.run(orphans([one.key for one in page.objects], kept_from=kept_from))
+        found = tuple(one for one in page.objects if one.key in judged.orphans)
         if found and self.remove:
             await asyncio.to_thread(self.objects.delete_all, [one.key for one in found])
-        return Seen(len(page.objects), found, len(verdict.unknown), page.after)
+        return Seen(len(page.objects), found, len(judged.unknown), page.after)
 
     async def pages(self, *, prefix: str = "") -> AsyncIterator[Seen]:
         """Every page of the bucket, or of the keys that begin so."""

@@ -9,7 +9,7 @@ from scrapejobs.store.run import Statement, Steps, verb
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judged:
     """Keys that no job names and no attempt can name any more, and keys of jobs that this database does not know."""
 
     orphans: frozenset[str]
@@ -17,7 +17,7 @@ class Verdict:
 
 
 @verb()
-def orphans(keys: Iterable[str], *, kept_from: date | None = None) -> Steps[Verdict]:
+def orphans(keys: Iterable[str], *, kept_from: date | None = None) -> Steps[Judged]:
     """Judges keys of objects that were there before this was asked. `kept_from`: the first day whose jobs are kept; a
     job that is not there is of a day before it, or unknown. Keys of another shape than ours are not judged.
     """
@@ -30,4 +30,4 @@ def orphans(keys: Iterable[str], *, kept_from: date | None = None) -> Steps[Verd
     }
     rows = (yield Statement("job/orphans", params)) if ours else []
     unknown = frozenset(row["key"] for row in rows if row["is_unknown"])
-    return Verdict(frozenset(row["key"] for row in rows) - unknown, unknown)
+    return Judged(frozenset(row["key"] for row in rows) - unknown, unknown)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from tests.chaos.world import World
 
-NO_SETTINGS: Mapping[str, str] = {}
-
 
 class Inject(Protocol):
     """Hurts the world while load runs, for as long as `world.turns()` goes on or less. All that is random comes from

@@ -29,7 +29,7 @@ def proxies(world: World) -> Iterator[Mapping[str, str]]:
         ways: dict[str, Proxy] = {}
         for server, variable in VARIABLES.items():
             ways[server] = stack.enter_context(proxy_to(world.servers.environment[variable]))
-        world.beside |= ways
+        world.proxies |= ways
         yield {VARIABLES[server]: way.url for server, way in ways.items()}
 
 
@@ -38,7 +38,7 @@ def way(server: str, trouble: Callable[[Random], Trouble]) -> Blow:
 
     @contextlib.contextmanager
     def blow(world: World, rng: Random) -> Iterator[None]:
-        proxy: Proxy = world.beside[server]
+        proxy = world.proxies[server]
         proxy.bring(trouble(rng))
         yield
         proxy.heal()
@@ -52,7 +52,7 @@ def cut(server: str) -> Blow:
 
     @contextlib.contextmanager
     def blow(world: World, rng: Random) -> Iterator[None]:
-        world.beside[server].cut()
+        world.proxies[server].cut()
         yield
 
     return blow

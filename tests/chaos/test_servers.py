@@ -33,5 +33,5 @@ SERVERS = Fault(
 def test_killed_servers_and_cut_lines_under_load_lose_and_double_nothing(world: World) -> None:
     score = run_round(world, SERVERS, seed=SEED)
     assert score.verdict.is_clean, "\n".join(in_words(score))
-    assert world.beside["postgres"].counts["lost"] > 0
-    assert world.beside["s3"].counts["cut in a PUT"] > 0
+    assert world.proxies["postgres"].counts["lost"] > 0
+    assert world.proxies["s3"].counts["cut in a PUT"] > 0

@@ -19,6 +19,7 @@ from tests import servers as shared
 from tests.chaos.beside import Beside
 from tests.chaos.fault import Layout
 from tests.chaos.journal import Journal
+from tests.chaos.proxy import Proxy
 from tests.chaos.supervisor import Supervisor
 from tests.e2e.service import Service
 from tests.e2e.waiting import wait_until
@@ -52,7 +53,7 @@ class World:
         self.layout = layout
         self.seconds = 10.0
         self.on_heal: list[Callable[[], None]] = []
-        self.beside: dict[str, Any] = {}
+        self.proxies: dict[str, Proxy] = {}
         self.journal = Journal(directory / "faults.jsonl")
         self.secret = new_secret(secrets.token_bytes(24))
         self.target = Beside("tests.chaos.target", directory / "target.jsonl", "--addresses", str(HOSTS))
@@ -140,9 +141,9 @@ class World:
         except requests.RequestException:
             return False
 
-    def drain(self, *, at_most_s: float = 90.0) -> bool:
-        """Whether every job is final, told and delivered in time. Deliveries do not wait out their schedule: the hours
-        of it are not what is looked at here.
+    def drain(self, *, at_most_s: float = 90.0) -> None:
+        """Until every job is final, told and delivered; what is not in time, the checker finds. Deliveries do not wait
+        out their schedule: the hours of it are not what is looked at here.
         """
         give_up_at = time.monotonic() + at_most_s
         unfinished = (
@@ -152,10 +153,9 @@ class World:
         with psycopg.connect(self.servers.environment["DATABASE_URL"], autocommit=True) as conn:
             while conn.execute(unfinished).fetchone() != (0, 0):
                 if time.monotonic() > give_up_at:
-                    return False
+                    return
                 conn.execute(FORWARD)
                 time.sleep(0.25)
-        return True
 
     def remove_orphans(self) -> int:
         """What the service itself finds and removes of them; how many."""

@@ -54,7 +54,7 @@ class JobView(FewLookups, ReadOnly, ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     sortable_by = ()
-    change_form_outer_before_template = "ops/admin/letter_buttons.html"
+    change_form_outer_before_template = "ops/admin/job_buttons.html"
     buttons: ClassVar[tuple[tuple[str, str], ...]]
     """What may be done to the one job shown: actions and their labels."""
 
