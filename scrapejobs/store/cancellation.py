@@ -12,7 +12,7 @@ from scrapejobs.store.run import Statement, Steps, verb
 
 BATCH: Final = 500
 
-_PLACES: Final = ("delayed/remove_all", "queued/remove_all", "ready/remove_all")
+_PLACES: Final = ("delayed/remove", "queued/remove", "ready/remove")
 """In the order in which jobs move on."""
 
 
@@ -53,6 +53,6 @@ def cancel_all(job_ids: Sequence[UUID]) -> Steps[Cancelled]:
     locked = [row["id"] for row in (yield Statement("job/lock_unfinished", {"ids": list(job_ids)}))]
     for place in _PLACES:
         yield Statement(place, {"ids": locked})
-    running = [row["job_id"] for row in (yield Statement("lease/find_all", {"ids": locked}))]
-    yield Statement("job/cancel_all", {"ids": locked})
+    running = [row["job_id"] for row in (yield Statement("lease/find", {"ids": locked}))]
+    yield Statement("job/cancel", {"ids": locked})
     return Cancelled(locked, running)

@@ -1,5 +1,5 @@
-"""The only code that changes a job's state. Each verb compares and sets; an answer of None, False or an empty list
-means that somebody else was first, and callers must look at it (ADR-0003).
+"""The only code, beside `cancellation`, that changes a job's state. Each verb compares and sets; an answer of None,
+False or an empty list means that somebody else was first, and callers must look at it (ADR-0003).
 
 Locks are taken in one order: the job's row, then its place (ADR-0013). The claim alone starts at a place, and takes no
 job's lock.
@@ -175,7 +175,7 @@ def cancel(job_id: UUID, *, tenant_id: int | None) -> Steps[Cancellation | None]
     if final is not None:
         return Cancellation(cancelled=final == "cancelled", final=final)
     runner = yield from _leave_place(job_id, published=rows[0]["published_at"] is not None)
-    yield Statement("job/cancel", {"id": job_id})
+    yield Statement("job/cancel", {"ids": [job_id]})
     return Cancellation(cancelled=True, running_on=runner)
 
 
@@ -185,7 +185,7 @@ def expire(job_id: UUID) -> Steps[bool]:
     rows = yield Statement("job/lock", {"id": job_id, "tenant_id": None})
     if not rows or rows[0]["final_state"] is not None or not rows[0]["overdue"]:
         return False
-    if (yield Statement("lease/find", {"id": job_id})):
+    if (yield Statement("lease/find", {"ids": [job_id]})):
         return False
     runner = yield from _leave_place(job_id, published=rows[0]["published_at"] is not None)
     if runner is not None:
@@ -202,9 +202,9 @@ def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
     if not published:
         return None
     for place in _PLACES:
-        if (yield Statement(place, {"id": job_id})):
+        if (yield Statement(place, {"ids": [job_id]})):
             return None
-    lease = yield Statement("lease/find", {"id": job_id})
+    lease = yield Statement("lease/find", {"ids": [job_id]})
     return lease[0]["worker_id"] if lease else None
 
 

@@ -39,8 +39,6 @@ def test_only_the_transitions_change_a_jobs_state() -> None:
     writes = re.compile(r"\b(UPDATE|INSERT INTO|DELETE FROM)\s+(job|queued|delayed|ready|lease)\b", re.IGNORECASE)
     known = {
         *(f"job/{verb}" for verb in ("submit", "publish", "cancel", "expire", "finish", "requeue", "discard")),
-        "job/cancel_all",
-        *(f"{place}/remove_all" for place in ("queued", "delayed", "ready")),
         *(f"{place}/remove" for place in ("queued", "delayed", "ready")),
         *(
             "delayed/promote",
@@ -58,7 +56,7 @@ def test_only_the_transitions_change_a_jobs_state() -> None:
         "dispatch.py": {"ready/dispatch", "ready/take_back"},
         "hosts.py": {"ready/hold_back"},
         "upkeep.py": {"job/finish"},
-        "cancellation.py": {"job/cancel_all", "delayed/remove_all", "queued/remove_all", "ready/remove_all"},
+        "cancellation.py": {"job/cancel", "delayed/remove", "queued/remove", "ready/remove"},
     }
     for path in sorted(ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")

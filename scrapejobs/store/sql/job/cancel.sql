@@ -1,5 +1,5 @@
--- Makes an unfinished job cancelled. A lease it may have stays until its worker has let go of the host (ADR-0012).
--- FR-5, P2.
+-- Makes unfinished jobs cancelled. A lease that one may have stays until its worker has let go of the host (ADR-0012).
+-- FR-5, P2, case S20.
 UPDATE job SET final_state = 'cancelled', finished_at = clock_timestamp()
-WHERE id = %(id)s::uuid AND final_state IS NULL
+WHERE id = ANY(%(ids)s::uuid[]) AND final_state IS NULL
 RETURNING id

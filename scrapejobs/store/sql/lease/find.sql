@@ -1,3 +1,3 @@
--- Who runs a job.
--- FR-5.
-SELECT seq, worker_id FROM lease WHERE job_id = %(id)s::uuid
+-- Which of these jobs run, and who runs them.
+-- FR-5, case S20.
+SELECT job_id, worker_id FROM lease WHERE job_id = ANY(%(ids)s::uuid[])
