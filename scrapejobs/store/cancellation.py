@@ -8,12 +8,15 @@ from uuid import UUID
 
 import msgspec
 
-from scrapejobs.store.run import Statement, Steps, verb
+from scrapejobs.store.run import Row, Statement, Steps, verb
 
 BATCH: Final = 500
 
 _PLACES: Final = ("delayed/remove", "queued/remove", "ready/remove")
 """In the order in which jobs move on."""
+
+Seen = tuple[int, UUID]
+"""Tenant and id of a job: how far a cancel of many has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class Filter:
     until: datetime | None = None
     running: bool | None = None
 
+    def params(self) -> Row:
+        return {**asdict(self), "tags": msgspec.json.encode(self.tags).decode() if self.tags else None}
+
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
@@ -40,11 +46,18 @@ class Cancelled:
 
 
 @verb()
-def unfinished(which: Filter, *, limit: int | None) -> Steps[list[UUID]]:
-    """The unfinished jobs that match, oldest first. What is cancelled leaves them."""
-    tags = msgspec.json.encode(which.tags).decode() if which.tags else None
-    rows = yield Statement("job/unfinished", {**asdict(which), "tags": tags, "limit": limit})
-    return [row["id"] for row in rows]
+def unfinished(which: Filter, *, after: Seen | None, limit: int) -> Steps[list[Seen]]:
+    """The next unfinished jobs that match, in the order of tenants, oldest first of each."""
+    tenant_id, job_id = after or (None, None)
+    place = {"after_tenant_id": tenant_id, "after_id": job_id, "limit": limit}
+    rows = yield Statement("job/unfinished", {**which.params(), **place})
+    return [(row["tenant_id"], row["id"]) for row in rows]
+
+
+@verb()
+def n_unfinished(which: Filter) -> Steps[int]:
+    """How many unfinished jobs match."""
+    return int((yield Statement("job/n_unfinished", which.params()))[0]["n"])
 
 
 @verb(atomic=True)

@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from scrapejobs.domain.retry import RetryPolicy
+from scrapejobs.store.ids import new_id
 from scrapejobs.store.reports import Ended, rows_of
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
@@ -211,23 +212,32 @@ def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
 @verb(atomic=True)
 def requeue(job_id: UUID, *, tenant_id: int | None) -> Steps[Literal["requeued", "not-failed"] | None]:
     """Sends a dead letter back with a fresh set of attempts; None when the tenant has no such job (FR-10)."""
-    if not (yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})):
+    rows = yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})
+    if not rows:
         return None
-    return "requeued" if (yield Statement("job/requeue", {"ids": [job_id]})) else "not-failed"
+    if rows[0]["final_state"] != "failed":
+        return "not-failed"
+    yield from _send_back([job_id])
+    return "requeued"
 
 
 @verb(atomic=True)
 def requeue_all(job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
     """Sends dead letters back as `requeue` does; those that were still failed (FR-10)."""
-    return (yield from _act_on_all("job/requeue", job_ids))
+    locked = [row["id"] for row in (yield Statement("job/lock_failed", {"ids": list(job_ids)}))]
+    return (yield from _send_back(locked))
 
 
 @verb(atomic=True)
 def discard_all(job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
     """Puts dead letters aside; those that still were any (FR-10)."""
-    return (yield from _act_on_all("job/discard", job_ids))
+    locked = [row["id"] for row in (yield Statement("job/lock_failed", {"ids": list(job_ids)}))]
+    return [row["id"] for row in (yield Statement("job/discard", {"ids": locked}))]
 
 
-def _act_on_all(statement: str, job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
-    yield Statement("job/lock_all", {"ids": list(job_ids)})
-    return [row["id"] for row in (yield Statement(statement, {"ids": list(job_ids)}))]
+def _send_back(failed: list[UUID]) -> Steps[list[UUID]]:
+    """Sends locked, failed jobs back. An end of which the finisher has not told yet is told first, or nobody would ever
+    hear of it (P6).
+    """
+    yield Statement("job/finish", {"event_ids": [new_id() for _ in failed], "job_ids": failed})
+    return [row["id"] for row in (yield Statement("job/requeue", {"ids": failed}))]

@@ -29,7 +29,7 @@ def next_retry_s() -> Steps[float | None]:
 @verb()
 def finish(event_ids: Sequence[UUID]) -> Steps[list[Row]]:
     """Writes finish events for up to as many final jobs as ids are given; rows of `job/finish.sql` (P6)."""
-    return (yield Statement("job/finish", {"event_ids": list(event_ids)}))
+    return (yield Statement("job/finish", {"event_ids": list(event_ids), "job_ids": None}))
 
 
 @verb()

@@ -6,10 +6,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.domain.job import PRIORITIES
 from scrapejobs.ops.batches import stopped_by_ctrl_c
-from scrapejobs.ops.cancelling import cancel_and_tell
+from scrapejobs.ops.cancelling import cancel_and_tell, cancel_in_batches
 from scrapejobs.ops.console import INTERRUPTED, WRONG_USE, add_actions, host_argument, moment, plain_errors, whole
 from scrapejobs.ops.progress import shown_progress
-from scrapejobs.store.cancellation import BATCH, Filter, unfinished
+from scrapejobs.store.cancellation import Filter, n_unfinished
 from scrapejobs.store.run import run
 from scrapejobs.store.tenants import TenantNotFoundError, find_tenant
 
@@ -35,7 +35,9 @@ class Command(BaseCommand):
         cancel.add_argument("--status", choices=tuple(RUNNING), help="only those that wait, or that run")
         cancel.add_argument("--since", type=moment, metavar="TIME", help="taken in at this time or later")
         cancel.add_argument("--until", type=moment, metavar="TIME", help="taken in at this time or before")
-        cancel.add_argument("--limit", type=whole(least=1), metavar="N", help="at most so many, oldest first")
+        cancel.add_argument(
+            "--limit", type=whole(least=1), metavar="N", help="at most so many, oldest first of each tenant"
+        )
         cancel.set_defaults(act=self._cancel)
 
     @plain_errors
@@ -51,28 +53,34 @@ class Command(BaseCommand):
         has_filter = any(options[name] is not None for name in names)
         if bool(options["ids"]) + has_filter + options["all"] != 1:
             raise CommandError("say which: job ids, or filters, or --all", returncode=WRONG_USE)
-        if not options["ids"]:
-            self._cancel_in_batches(run(unfinished(which, limit=options["limit"])))
-            return
-        others = sorted(set(options["ids"]).difference(self._cancel_in_batches(options["ids"])))
+        if options["ids"]:
+            self._cancel_some(options["ids"])
+        else:
+            self._cancel_many(which, limit=options["limit"])
+
+    def _cancel_some(self, ids: list[UUID]) -> None:
+        cancelled = cancel_and_tell(ids)
+        self.stdout.write(f"{len(cancelled)} cancelled")
+        others = sorted(set(ids).difference(cancelled))
         if others:
             raise CommandError(f"not unfinished: {', '.join(map(str, others))}")
 
-    def _cancel_in_batches(self, ids: list[UUID]) -> list[UUID]:
-        cancelled: list[UUID] = []
-        n_seen = 0
+    def _cancel_many(self, which: Filter, *, limit: int | None) -> None:
+        n_matching = run(n_unfinished(which))
+        total = min(n_matching, limit or n_matching)
+        n_done = 0
+        stopped = False
         try:
-            with stopped_by_ctrl_c() as stop, shown_progress("cancelled", total=len(ids)) as advance:
-                while n_seen < len(ids) and not stop.asked:
-                    batch = ids[n_seen : n_seen + BATCH]
-                    cancelled += cancel_and_tell(batch)
-                    n_seen += len(batch)
-                    advance(len(batch))
+            with stopped_by_ctrl_c() as stop, shown_progress("cancelled", total=total) as advance:
+                for n_cancelled in cancel_in_batches(which, limit=limit):
+                    n_done += n_cancelled
+                    advance(n_cancelled)
+                    if stopped := stop.asked and n_done < total:
+                        break
         finally:
-            self.stdout.write(f"{len(cancelled)} cancelled")
-        if n_seen < len(ids):
+            self.stdout.write(f"{n_done} cancelled")
+        if stopped:
             raise CommandError("stopped; run the same command again to go on", returncode=INTERRUPTED)
-        return cancelled
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 -- Writes the finish event of final jobs and stamps them, and the delivery for those with a callback: each event once.
--- FR-9, P6. The ids are made by the caller, one for each row it may take.
+-- FR-9, P6. The ids are made by the caller, one for each row it may take; of the `job_ids` alone, unless that is NULL.
 WITH due AS MATERIALIZED (
     SELECT id, tenant_id, final_state, finished_at, callback_url, row_number() OVER (ORDER BY id) AS n FROM (
         SELECT * FROM job WHERE finish_published_at IS NULL AND final_state IS NOT NULL
+            AND (%(job_ids)s::uuid[] IS NULL OR id = ANY (%(job_ids)s::uuid[]))
         ORDER BY id LIMIT cardinality(%(event_ids)s::uuid[])
         FOR UPDATE SKIP LOCKED) j
 ), told AS (
