@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.adapters.storage import ObjectStore
 from scrapejobs.store.link import Link
 from tests.integration.factories import Conn, check_places
+from tests.integration.object_stores import object_store
 from tests.integration.schedulers import Schedulers
 
 
@@ -30,6 +32,14 @@ async def bus(redis_url: str) -> AsyncIterator[Bus]:
     bus = Bus(redis_url, on_wake=lambda _: None)
     yield bus
     await bus.aclose()
+
+
+@pytest.fixture
+async def store(object_store_url: str) -> AsyncIterator[ObjectStore]:
+    """The object store, over connections of this test alone."""
+    store = object_store(object_store_url)
+    yield store
+    await store.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Objects that no job names and no attempt can name any more are found and removed, and no others (ADR-0019)."""
 
 import asyncio
-import hashlib
 import io
 import json
 from collections.abc import AsyncIterator
@@ -34,7 +33,7 @@ from tests.integration.factories import (
     rows,
     tell,
 )
-from tests.integration.test_worker import object_store
+from tests.integration.object_stores import object_store, put
 
 BODY = b"test"
 KEEP_DAYS = 30
@@ -74,8 +73,8 @@ def key_of(job: Made, seq: int | None = None) -> str:
     return object_key(job_id=job.id, tenant_id=job.tenant, seq=seq or job.seq)
 
 
-async def put(store: ObjectStore, key: str) -> str:
-    await store.put(key, io.BytesIO(BODY), size=len(BODY), sha256=hashlib.sha256(BODY).hexdigest(), content_type=None)
+async def put_at(store: ObjectStore, key: str) -> str:
+    await put(store, key, BODY)
     return key
 
 
@@ -97,7 +96,7 @@ async def test_an_object_of_a_running_attempt_or_of_a_result_is_never_touched(
 ) -> None:
     running, done = await make_job(conn, status="running"), await make_job(conn, status="running")
     cancelled = await make_job(conn, status="cancelled", place="lease")  # its worker has not let go yet
-    kept = {await put(store, key_of(job)) for job in (running, done, cancelled)}
+    kept = {await put_at(store, key_of(job)) for job in (running, done, cancelled)}
     await run_async(conn, tell(end_of(done, stored_at(key_of(done)))))
     assert await removed(link, store) == set()
     assert await listed(store) == kept
@@ -111,7 +110,7 @@ async def test_the_object_of_an_attempt_that_ended_without_it_goes(
 ) -> None:
     job = await make_job(conn, status="running")
     await run_async(conn, tell(end_of(job, outcome)))
-    orphan = await put(store, key_of(job))  # a put that was under way when the worker was stopped
+    orphan = await put_at(store, key_of(job))  # a put that was under way when the worker was stopped
     assert await removed(link, store) == {orphan}
     assert await listed(store) == set()
 
@@ -121,8 +120,8 @@ async def test_of_two_attempts_of_a_job_only_the_object_that_its_row_names_stays
     conn: Conn, link: Link, store: ObjectStore
 ) -> None:
     job = await make_job(conn, status="running")
-    older = await put(store, key_of(job, job.seq + 1000))
-    named = await put(store, key_of(job))
+    older = await put_at(store, key_of(job, job.seq + 1000))
+    named = await put_at(store, key_of(job))
     await run_async(conn, tell(end_of(job, stored_at(named))))
     assert await removed(link, store) == {older}
     assert await listed(store) == {named}
@@ -144,14 +143,14 @@ async def test_what_is_not_of_our_shape_is_left_alone(conn: Conn, link: Link, st
         f"{day}/{tenant}/{id_}/-{seq}",
     }
     for key in (ours, *foreign):
-        await put(store, key)
+        await put_at(store, key)
     assert await removed(link, store) == {ours}
     assert await listed(store) == foreign
 
 
 @pytest.mark.req("NFR-9")
 async def test_an_object_that_came_after_its_day_was_dropped_goes(conn: Conn, link: Link, store: ObjectStore) -> None:
-    late = await put(store, object_key(job_id=UUID(int=LONG_AGO.int + 1), tenant_id=1, seq=1))
+    late = await put_at(store, object_key(job_id=UUID(int=LONG_AGO.int + 1), tenant_id=1, seq=1))
     assert await removed(link, store) == {late}
 
 
@@ -159,7 +158,7 @@ async def test_an_object_that_came_after_its_day_was_dropped_goes(conn: Conn, li
 async def test_objects_of_jobs_that_the_database_does_not_know_are_counted_and_left_alone(
     conn: Conn, link: Link, store: ObjectStore
 ) -> None:
-    key = await put(store, object_key(job_id=new_id(), tenant_id=1, seq=1))  # as after a restore of a backup
+    key = await put_at(store, object_key(job_id=new_id(), tenant_id=1, seq=1))  # as after a restore of a backup
     seen = [seen async for seen in walk(link, store).pages()]
     assert [(page.orphans, page.n_unknown) for page in seen] == [((), 1)]
     assert await listed(store) == {key}
@@ -168,7 +167,7 @@ async def test_objects_of_jobs_that_the_database_does_not_know_are_counted_and_l
 @pytest.mark.req("NFR-9")
 async def test_the_loop_goes_on_page_by_page_and_rests_in_between(conn: Conn, link: Link, store: ObjectStore) -> None:
     job = await make_job(conn, status="failed")
-    keys = sorted([await put(store, key_of(job, seq)) for seq in range(1001, 1006)])
+    keys = sorted([await put_at(store, key_of(job, seq)) for seq in range(1001, 1006)])
     loop = Orphans(walk(link, Small(store)))
     assert await loop.tick() == 5.0  # the start waits for nobody
     assert await listed(store) == set(keys)
@@ -186,7 +185,7 @@ async def test_a_new_scheduler_begins_with_yesterday_and_then_walks_the_whole_bu
 ) -> None:
     old = await make_job(conn, status="failed", id=_id_days_ago(2))
     young = await make_job(conn, status="failed", id=_id_days_ago(1))
-    keys = [await put(store, key_of(job)) for job in (old, young)]
+    keys = [await put_at(store, key_of(job)) for job in (old, young)]
     loop = Orphans(walk(link, store))
     await loop.tick()
     await loop.tick()
@@ -201,8 +200,8 @@ async def test_two_schedulers_at_it_at_once_do_no_harm(
 ) -> None:
     job, kept = await make_job(conn, status="failed"), await make_job(conn, status="running")
     for seq in range(1000, 1040):
-        await put(store, key_of(job, seq))
-    named = await put(store, key_of(kept))
+        await put_at(store, key_of(job, seq))
+    named = await put_at(store, key_of(kept))
     async with Link(database_url) as other:
         await asyncio.gather(removed(link, Small(store)), removed(other, Small(store)))
     assert await listed(store) == {named}
@@ -214,7 +213,7 @@ async def test_a_result_that_is_reported_between_the_listing_and_the_look_stays(
 ) -> None:
     """The order that makes one snapshot enough: the page is older than the look."""
     job = await make_job(conn, status="running")
-    named = await put(store, key_of(job))
+    named = await put_at(store, key_of(job))
     reporting = Reporting(store, lambda: run_async(conn, tell(end_of(job, stored_at(named)))))
     assert await removed(link, reporting) == set()
     assert await listed(store) == {named}
@@ -253,8 +252,8 @@ async def _lease(conn: Conn, epoch: int) -> int:
 @pytest.mark.usefixtures("past_days")
 async def test_the_command_shows_orphans_and_removes_them_only_when_told(conn: Conn, store: ObjectStore) -> None:
     job, other = await make_job(conn, status="failed"), await make_job(conn, status="failed", id=_id_days_ago(2))
-    await put(store, key_of(job))
-    older = await put(store, key_of(other))
+    await put_at(store, key_of(job))
+    older = await put_at(store, key_of(other))
     found = {"objects": 2, "orphans": 2, "bytes": 8, "removed": 0, "unknown": 0}
     assert await _told() == found
     assert len(await listed(store)) == 2
@@ -278,7 +277,7 @@ async def _told(*arguments: str) -> Any:
 async def test_while_the_store_is_away_the_loop_keeps_its_place(conn: Conn, link: Link, store: ObjectStore) -> None:
     job = await make_job(conn, status="failed")
     for seq in range(1001, 1005):
-        await put(store, key_of(job, seq))
+        await put_at(store, key_of(job, seq))
     objects = Small(store)
     loop = Orphans(walk(link, objects))
     assert [await loop.tick() for _ in range(2)] == [5.0, 5.0]

@@ -1,8 +1,6 @@
 """The fault proxy of the chaos suite on the real servers: each trouble does what it says, and ends."""
 
 import asyncio
-import hashlib
-import io
 import os
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +14,7 @@ from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from tests.chaos import troubles
 from tests.chaos.proxy import Proxy, proxy_to
 from tests.integration.factories import until
-from tests.integration.test_storage import store_at
+from tests.integration.object_stores import object_store, put
 
 DELAY_S = 0.2
 
@@ -41,7 +39,7 @@ def to_s3(object_store_url: str) -> Iterator[Proxy]:
 
 @pytest.fixture
 async def store(to_s3: Proxy) -> AsyncIterator[ObjectStore]:
-    store = store_at(to_s3.url)
+    store = object_store(to_s3.url)
     yield store
     await store.close()
 
@@ -52,11 +50,6 @@ def connected(proxy: Proxy, **options: object) -> "psycopg.Connection[tuple[obje
 
 def answers(connection: "psycopg.Connection[tuple[object, ...]]") -> bool:
     return connection.execute("SELECT 42").fetchone() == (42,)
-
-
-async def put(store: ObjectStore, key: str, data: bytes) -> None:
-    sha256 = hashlib.sha256(data).hexdigest()
-    await store.put(key, io.BytesIO(data), size=len(data), sha256=sha256, content_type=None)
 
 
 # ---- lines of any kind

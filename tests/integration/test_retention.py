@@ -1,8 +1,6 @@
 """Old days go: objects before rows, and never a day that still has something to do."""
 
 import asyncio
-import hashlib
-import io
 from collections.abc import AsyncIterator, Callable
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -20,6 +18,7 @@ from scrapejobs.store import partitions, transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run, run_async
 from tests.integration.factories import Conn, count, make_job, one, rows, where
+from tests.integration.object_stores import put
 
 KEEP_DAYS = 30
 BODY = b"test"
@@ -38,15 +37,6 @@ async def old_day(conn: Conn) -> AsyncIterator[date]:
             await conn.execute(statement)
 
 
-@pytest.fixture
-async def store(object_store_url: str) -> AsyncIterator[ObjectStore]:
-    from tests.integration.test_worker import object_store
-
-    store = object_store(object_store_url)
-    yield store
-    await store.close()
-
-
 def retention(link: Link, objects: Any) -> Retention:
     return Retention(link, objects, keep_days=KEEP_DAYS, ahead_days=14, receipt_ttl_s=3600.0)
 
@@ -55,10 +45,9 @@ def id_of(day: date, n: int) -> UUID:
     return UUID(int=first_of_day(day).int + n)
 
 
-async def put(store: ObjectStore, job_id: UUID) -> str:
+async def put_result(store: ObjectStore, job_id: UUID) -> str:
     key = object_key(job_id=job_id, tenant_id=1, seq=1)
-    digest = hashlib.sha256(BODY).hexdigest()
-    await store.put(key, io.BytesIO(BODY), size=len(BODY), sha256=digest, content_type=None)
+    await put(store, key, BODY)
     return key
 
 
@@ -73,7 +62,7 @@ async def test_a_day_past_retention_goes_with_its_objects_and_a_younger_one_stay
     old, young = id_of(old_day, 1), id_of(old_day + timedelta(days=1), 1)
     for job_id in (old, young):
         await make_job(conn, status="succeeded", id=job_id, finish_published_at=datetime.now().astimezone())
-    keys = [await put(store, job_id) for job_id in (old, young)]
+    keys = [await put_result(store, job_id) for job_id in (old, young)]
     for event_id in (id_of(old_day, 7), id_of(old_day + timedelta(days=1), 7)):
         await conn.execute(
             "INSERT INTO delivery (event_id, job_id, tenant_id, url, state) VALUES (%s, %s, 1, 'u', 'delivered')",
@@ -94,7 +83,7 @@ async def test_a_day_with_an_unfinished_job_or_an_untold_end_stays_whole(
     conn: Conn, link: Link, store: ObjectStore, old_day: date, status: str
 ) -> None:
     job = await make_job(conn, status=status, id=id_of(old_day, 1))
-    key = await put(store, job.id)
+    key = await put_result(store, job.id)
     await retention(link, store).tick()
     assert old_day in await days(conn)
     assert await store.head(key) == len(BODY)

@@ -2,12 +2,11 @@
 
 import asyncio
 import hashlib
-import io
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -17,32 +16,7 @@ import pytest
 from yarl import URL
 
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
-
-
-def store_at(
-    endpoint: str, *, bucket: str | None = None, secret: str | None = None, ahead: timedelta = timedelta()
-) -> ObjectStore:
-    return ObjectStore(
-        endpoint,
-        bucket=bucket or os.environ["S3_BUCKET"],
-        region="us-east-1",
-        key=os.environ["S3_ACCESS_KEY_ID"],
-        secret=secret or os.environ["S3_SECRET_ACCESS_KEY"],
-        clock=lambda: datetime.now(UTC) + ahead,
-    )
-
-
-@pytest.fixture
-async def store(object_store_url: str) -> AsyncIterator[ObjectStore]:
-    store = store_at(object_store_url)
-    yield store
-    await store.close()
-
-
-async def put(store: ObjectStore, key: str, data: bytes, *, content_type: str | None = None) -> None:
-    file = io.BytesIO(data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    await store.put(key, file, size=len(data), sha256=sha256, content_type=content_type)
+from tests.integration.object_stores import object_store, put
 
 
 async def download(link: str) -> tuple[int, bytes, Mapping[str, str]]:
@@ -158,7 +132,7 @@ async def test_deleting_a_prefix_removes_its_objects_and_no_others(store: Object
 
 
 async def test_a_bucket_is_made_once_and_then_found(object_store_url: str) -> None:
-    store = store_at(object_store_url, bucket=f"bucket-{uuid4().hex[:12]}")
+    store = object_store(object_store_url, bucket=f"bucket-{uuid4().hex[:12]}")
     with pytest.raises(StorageUnavailable):
         await asyncio.to_thread(store.delete_prefix, "none/")
     for _ in range(2):
@@ -167,7 +141,7 @@ async def test_a_bucket_is_made_once_and_then_found(object_store_url: str) -> No
 
 
 async def test_a_wrong_secret_is_unavailable_and_not_a_missing_object(object_store_url: str) -> None:
-    store = store_at(object_store_url, secret="another-secret-key")
+    store = object_store(object_store_url, secret="another-secret-key")
     try:
         with pytest.raises(StorageUnavailable):
             await store.head("2026-11-30/7/a/1")
@@ -182,7 +156,7 @@ async def test_a_wrong_secret_is_unavailable_and_not_a_missing_object(object_sto
 async def test_a_machine_whose_clock_is_wrong_is_refused_once_and_then_signs_by_the_clock_of_the_store(
     object_store_url: str, hours: int
 ) -> None:
-    store = store_at(object_store_url, ahead=timedelta(hours=hours))
+    store = object_store(object_store_url, ahead=timedelta(hours=hours))
     key = f"2026-11-30/7/{uuid4()}/1"
     try:
         with pytest.raises(StorageUnavailable):
@@ -197,7 +171,7 @@ async def test_a_machine_whose_clock_is_wrong_is_refused_once_and_then_signs_by_
 async def test_a_store_that_is_down_is_unavailable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         endpoint = f"http://127.0.0.1:{reserved.getsockname()[1]}"
-    store = store_at(endpoint)
+    store = object_store(endpoint)
     try:
         with pytest.raises(StorageUnavailable):
             await put(store, "2026-11-30/7/a/1", b"x")

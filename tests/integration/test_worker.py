@@ -44,6 +44,7 @@ from tests.integration.factories import (
     until,
     where,
 )
+from tests.integration.object_stores import object_store
 
 LEASE_S = 30.0
 
@@ -86,16 +87,6 @@ async def target() -> AsyncIterator[Target]:
     yield target
     target.let_go.set()
     await runner.cleanup()
-
-
-def object_store(endpoint: str) -> ObjectStore:
-    return ObjectStore(
-        endpoint,
-        bucket=os.environ["S3_BUCKET"],
-        region="us-east-1",
-        key=os.environ["S3_ACCESS_KEY_ID"],
-        secret=os.environ["S3_SECRET_ACCESS_KEY"],
-    )
 
 
 def fetcher() -> Fetcher:
@@ -173,13 +164,6 @@ class Worker:
             _, tasks = await asyncio.wait(tasks, timeout=0.2)
         for link in self.links:
             await link.aclose()
-
-
-@pytest.fixture
-async def store(object_store_url: str) -> AsyncIterator[ObjectStore]:
-    store = object_store(object_store_url)
-    yield store
-    await store.close()
 
 
 @pytest.fixture
