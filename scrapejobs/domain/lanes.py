@@ -239,7 +239,7 @@ class Line:
 class Host:
     """One host: its gate, the line before it, and when to look at the line again."""
 
-    __slots__ = ("gate", "is_retiring", "key", "line", "n_lanes", "rings_at")
+    __slots__ = ("gate", "is_retiring", "key", "line", "n_asking", "n_lanes", "rings_at")
 
     def __init__(self, key: str, gate: Gate) -> None:
         self.key = key
@@ -247,6 +247,7 @@ class Host:
         self.line: Line | None = None  # made when first needed: most hosts are never crowded
         self.rings_at = INFINITY
         self.n_lanes = 0
+        self.n_asking = 0  # attempts that wait for a permit: they go before all jobs
         self.is_retiring = False
 
     @property
@@ -255,11 +256,19 @@ class Host:
 
     @property
     def is_idle(self) -> bool:
-        return self.n_lanes == 0 and self.gate.running == 0
+        return self.n_lanes == 0 and self.gate.running == 0 and self.n_asking == 0
+
+    def room(self, now: float) -> float:
+        """How many jobs may start now: none while an attempt asks for a permit."""
+        return 0 if self.n_asking else self.gate.room(now)
+
+    def room_at(self, now: float, n: int) -> float:
+        """When room for `n` jobs may be there by time alone; infinity if only what ends or is permitted brings it."""
+        return INFINITY if self.n_asking else self.gate.room_at(now, n)
 
     def has_room_for(self, now: float, lane: Lane) -> bool:
         """Whether `lane` may start a job now. Room that is promised to others is no room."""
-        room = self.gate.room(now)
+        room = self.room(now)
         if self.line is not None and lane.state != WOKEN:
             room -= self.line.n_woken
         return room >= 1

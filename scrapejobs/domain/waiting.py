@@ -51,7 +51,7 @@ class WaitingRoom:
     def wake(self, now: float, host: Host, line: Line) -> None:
         """Promise the room that is free to those who wait, in their turn; see to the timer for the next."""
         if line.n_waiting:
-            self._promise(line, host.gate.room(now) - line.n_woken)
+            self._promise(line, host.room(now) - line.n_woken)
         self._set_timer(now, host, line)
         is_crowded = line.is_crowded
         for queue in line.queues:
@@ -86,7 +86,7 @@ class WaitingRoom:
 
     def _set_timer(self, now: float, host: Host, line: Line) -> None:
         """When time alone may bring room for one more than is promised."""
-        at = host.gate.room_at(now, line.n_woken + 1) if line.n_waiting else INFINITY
+        at = host.room_at(now, line.n_woken + 1) if line.n_waiting else INFINITY
         if at != host.rings_at:
             host.rings_at = at
             if at < INFINITY:
