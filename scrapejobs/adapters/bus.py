@@ -16,7 +16,7 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-Topic = Literal["submitted", "queued", "limits", "ready", "delayed", "finished", "delivery"]
+Topic = Literal["submitted", "queued", "limits", "ready", "asked", "permitted", "delayed", "finished", "delivery"]
 """What there may be work in, for the loops that wait for it: see their `wakes_on`."""
 
 WAKE: Final = "scrapejobs:wake"

@@ -77,7 +77,7 @@ def failure_of(error: BaseException, dial: Dial) -> Failure:
     if isinstance(error, FetchFailed):
         code, detail, retry_after_s = error.code, error.detail, error.retry_after_s
     else:
-        code, detail, retry_after_s = _code_of(error), "", None
+        code, detail, retry_after_s = "no_permit" if dial.asks else _code_of(error), "", None
     return failure(code, detail=detail, phase=dial.phase, retry_after_s=retry_after_s, exchange=dial.exchange())
 
 

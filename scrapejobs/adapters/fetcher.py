@@ -4,7 +4,7 @@ Each fetch has a session, a connector and a cookie jar of its own: nothing of on
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO, Literal
 
@@ -25,6 +25,13 @@ from scrapejobs.domain.redirect import REDIRECTS, follow_location, next_method
 from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, masked, parse_target, with_query
 
 MIB = 1024 * 1024
+
+Permit = Callable[[str], Awaitable[None]]
+"""Returns when a request may be sent to the host of that key. What was held at another host is given up by the call."""
+
+
+async def everywhere(_: str) -> None:
+    """A permit for every host: where nobody keeps limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +102,16 @@ class Fetcher:
         self._lookup = lookup
         self._tls = guard.tls_context()
 
-    async def fetch(self, request: FetchRequest) -> Fetched | Temporary | Permanent:
-        """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation."""
+    async def fetch(self, request: FetchRequest, *, permit: Permit = everywhere) -> Fetched | Temporary | Permanent:
+        """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation.
+
+        No request but the first is sent before `permit` has returned.
+        """
         spool = Spool(max_bytes=request.max_bytes)
         with dialling() as dial:
             try:
                 async with asyncio.timeout(request.timeout_s), self._session(dial) as session:
-                    return await self._follow(session, request, spool=spool, dial=dial)
+                    return await self._follow(session, request, spool=spool, dial=dial, permit=permit)
             except WIRE_ERRORS as error:
                 spool.close()
                 return failure_of(error, dial)
@@ -110,7 +120,7 @@ class Fetcher:
                 raise
 
     async def _follow(
-        self, session: aiohttp.ClientSession, request: FetchRequest, *, spool: Spool, dial: Dial
+        self, session: aiohttp.ClientSession, request: FetchRequest, *, spool: Spool, dial: Dial, permit: Permit
     ) -> Fetched:
         url = with_query(request.url, request.query)
         ask = _Ask(self._parse(url, invalid="invalid_url"), request.method, request.headers, request.body)
@@ -125,6 +135,9 @@ class Fetcher:
                     raise FetchFailed("too_many_redirects")
                 ask = self._next(ask, response)
                 dial.status = None
+            dial.asks = True  # the connection is closed by now
+            await permit(ask.target.host_key)
+            dial.asks = False
 
     async def _send(self, session: aiohttp.ClientSession, ask: _Ask) -> aiohttp.ClientResponse:
         own = {"User-Agent": self._limits.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}

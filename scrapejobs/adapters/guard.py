@@ -55,6 +55,7 @@ class Dial:
         self.bytes_read = 0
         self.wire_requests = 0
         self.redirects: list[Hop] = []
+        self.asks = False  # for a permit: nothing is sent meanwhile
 
     def enter(self, phase: Phase) -> None:
         """Note the phase entered and when."""

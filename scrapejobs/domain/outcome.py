@@ -138,6 +138,7 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "unexpected_content": ("permanent", "the answer is not what the job expects"),
         # our side
         "worker_error": ("temporary", "the worker failed at this job"),
+        "no_permit": ("temporary", "the host that a redirect led to had no room before the attempt's time-out"),
         "store_unavailable": ("temporary", "the object store did not take the answer before the job's deadline"),
     }
 )

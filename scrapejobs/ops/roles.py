@@ -35,6 +35,7 @@ from scrapejobs.store.reports import ReportVerb
 from scrapejobs.telemetry import events
 from scrapejobs.worker.claimer import Claimer
 from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper
+from scrapejobs.worker.permits import Permits
 from scrapejobs.worker.reporter import Reporter
 from scrapejobs.worker.runner import FetchRunner, Runner
 from scrapejobs.worker.slots import Slots
@@ -158,13 +159,22 @@ def scheduler(around: Surroundings) -> Crew:
 
 def worker(around: Surroundings) -> Crew:
     """Claims, fetches, stores and reports, as many jobs at once as it has slots."""
-    store = object_store(around.config)
-    runner = FetchRunner(Fetcher(fetch_limits(around.config)), store)
-    return worker_with(runner, around, hand_over=store.close)
+    config, store = around.config, object_store(around.config)
+    permits = Permits(
+        around.link(), around.bus, signal=around.wakes.signal, ttl_s=config.ready_ttl_s, poll_s=config.poll_s
+    )
+    runner = FetchRunner(Fetcher(fetch_limits(config)), store, permits.wait)
+    return worker_with(runner, around, besides=[permits], hand_over=store.close)
 
 
-def worker_with(runner: Runner, around: Surroundings, *, hand_over: Callable[[], Awaitable[None]] = _nothing) -> Crew:
-    """A worker whose attempts `runner` carries out."""
+def worker_with(
+    runner: Runner,
+    around: Surroundings,
+    *,
+    besides: Sequence[Loop] = (),
+    hand_over: Callable[[], Awaitable[None]] = _nothing,
+) -> Crew:
+    """A worker whose attempts `runner` carries out; `besides`: the loops that it needs."""
     config, slots = around.config, Slots(around.slots)
     announcer = around.announcer("worker", slots=around.slots)
     reporter = Reporter(
@@ -193,7 +203,7 @@ def worker_with(runner: Runner, around: Surroundings, *, hand_over: Callable[[],
         around.wakes.signal("announce")
         await claimer.drain(grace_s=config.grace_s)
 
-    loops: list[Loop] = [claimer, reporter, keeper, LeaseClock(slots, lease_s=config.lease_s)]
+    loops: list[Loop] = [claimer, reporter, keeper, LeaseClock(slots, lease_s=config.lease_s), *besides]
     return _crew(loops, announcer, drain=drain, hand_over=hand_over)
 
 

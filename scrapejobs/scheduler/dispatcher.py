@@ -26,7 +26,7 @@ class Dispatcher:
     """Moves what may start now from `queued` to `ready`, never more than workers have free slots for."""
 
     name = "dispatcher"
-    wakes_on = frozenset({"queued", "limits"})
+    wakes_on = frozenset({"queued", "limits", "asked"})
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Dispatcher:
         self._epoch = epoch
         lease = DispatchLease(self._lease_link, epoch, lease_s=self._pace.lease_s, since=asked, clock=self._clock)
         rules = Rules(self._link, epoch=epoch, default=self._default, circuit=self._circuit, clock=self._clock)
-        term = Term(self._link, self._bus, lease, rules=rules, pace=self._pace, clock=self._clock)
+        term = Term(self._link, self._lease_link, self._bus, lease, rules=rules, pace=self._pace, clock=self._clock)
         self._term = term
         try:
             queued = await term.rebuild()

@@ -12,6 +12,7 @@ from scrapejobs.domain.picking import Picker
 from scrapejobs.scheduler.crowd import Crowd
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.forgetting import Forgetting
+from scrapejobs.scheduler.permitting import Permitting
 from scrapejobs.scheduler.rules import RELOAD_S, Rules
 from scrapejobs.scheduler.turnover import Turnover
 from scrapejobs.store import dispatch
@@ -40,6 +41,7 @@ class Term:
     def __init__(
         self,
         link: Link,
+        durable: Link,
         bus: Bus,
         lease: DispatchLease,
         *,
@@ -67,6 +69,7 @@ class Term:
         self._forgetting = Forgetting(link, self.picker, clock=clock)
         self._turnover = Turnover(now=clock())
         self._crowd = Crowd(link, self.picker, epoch=self.epoch, clock=clock)
+        self._permitting = Permitting(durable, bus, self.picker, lease, clock=clock)
 
     async def rebuild(self) -> int:
         """Reads the heads of what waits, and all that runs. The cycle collector would walk hundreds of thousands of
@@ -98,8 +101,9 @@ class Term:
         free = await self._learn_what_ended()
         n_ended = n_out - len(self.picker.outstanding)
         self._turnover.ended(n_ended, now=self._clock())
-        if n_ended or self.picker.queued:
+        if n_ended or self.picker.queued or self.picker.asking:
             await self._rules.refresh(self.picker, something_ended=n_ended > 0)
+        await self._permitting.step()
         wanted = min(max(free + self._turnover.soon(), 0), MOST_AT_ONCE)
         moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
         await self._crowd.step()
@@ -114,8 +118,10 @@ class Term:
         rest = self._pace.poll_s
         if self._waiting or moved:
             rest = min(rest, self._pace.ready_ttl_s / 2)
-        if self.picker.queued:
+        if self.picker.queued or self.picker.asking:
             rest = min(rest, RELOAD_S)
+        if self.picker.asking:
+            rest = min(rest, max(self.picker.next_permit(self._clock()) - self._clock(), 0.001))
         if moved < wanted:
             rest = min(rest, max(self.picker.next_timer() - self._clock(), 0.001))
         return rest
@@ -154,15 +160,16 @@ class Term:
         self.picker.refill(self._clock(), priority=priority, tenant=tenant, host=host, seqs=seqs, has_more=has_more)
 
     async def _learn_what_ended(self) -> int:
-        """Forgets what has ended; how many slots of live workers are free for more."""
+        """Forgets what has ended, hears who asks for a permit; how many slots of live workers are free for more."""
         await self._take_back_old()
         running, self._waiting, seqs = dict[UUID, int](), 0, list(self.picker.outstanding)
         if seqs:
-            state = await self._link.run(dispatch.outstanding(seqs))
+            state = await self._link.run(dispatch.outstanding(seqs, known=self.picker.asking))
             running, self._waiting, now = state.running, state.waiting, self._clock()
             for seq in seqs:
                 if seq not in state.seqs:
                     self.picker.finish(now, seq)
+            self._permitting.hear(state.asks)
             await self._raise_floor(state.lowest_pos)
         workers = await self._link.run(dispatch.workers(alive_s=self._pace.alive_s))
         free = sum(max(0, slots - running.get(worker, 0)) for worker, slots in workers.items())

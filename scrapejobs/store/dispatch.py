@@ -1,6 +1,6 @@
 """What the dispatcher asks of the database. Whatever moves an entry checks the epoch (ADR-0006)."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -102,24 +102,34 @@ def held() -> Steps[list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """What still waits in ready (with the smallest living position) and who runs the rest."""
+    """What still waits in ready (with the smallest living position) and who runs the rest. `asks`: attempts that ask
+    for a permit, each with its host, in the order in which they asked.
+    """
 
     waiting: int
     lowest_pos: int | None
     running: dict[UUID, int]
     seqs: set[int]
+    asks: list[tuple[int, str]]
 
 
 @verb()
-def outstanding(seqs: Sequence[int]) -> Steps[Outstanding]:
-    """Which entries still wait or run; what is absent has ended."""
-    rows = yield Statement("ready/outstanding", {"seqs": list(seqs)})
+def outstanding(seqs: Sequence[int], *, known: Collection[int] = ()) -> Steps[Outstanding]:
+    """Which entries still wait or run; what is absent has ended. Asks that are `known` are not told again."""
+    rows = yield Statement("ready/outstanding", {"seqs": list(seqs), "known": list(known)})
+    asks = sorted((row["asked_at"], row["seq"], row["asks"]) for row in rows if row["asks"] is not None)
     positions = [row["pos"] for row in rows if row["pos"] is not None]
     running: dict[UUID, int] = {}
     for row in rows:
         if row["worker_id"] is not None:
             running[row["worker_id"]] = running.get(row["worker_id"], 0) + 1
-    return Outstanding(len(positions), min(positions, default=None), running, {row["seq"] for row in rows})
+    return Outstanding(
+        len(positions),
+        min(positions, default=None),
+        running,
+        {row["seq"] for row in rows if row["asks"] is None},
+        [(seq, host) for _, seq, host in asks],
+    )
 
 
 @dataclass(frozen=True, slots=True)

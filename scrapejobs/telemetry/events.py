@@ -52,6 +52,11 @@ def circuit_changed(host: str, change: str, *, code: str | None) -> None:
     _log.warning("circuit_changed", host=host, change=change, code=code)
 
 
+def permits_given(n: int) -> None:
+    """`n` redirected attempts may send a request to their next host."""
+    _log.debug("permits_given", n=n)
+
+
 def ready_taken_back(n: int) -> None:
     """`n` ready jobs were not claimed in time and went back to their queues."""
     _log.info("ready_taken_back", n=n)

@@ -2,7 +2,9 @@
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -31,14 +33,16 @@ class Runner(Protocol):
 class FetchRunner:
     """Fetches with the guarded fetcher and stores in the object store."""
 
-    def __init__(self, fetcher: Fetcher, store: ObjectStore) -> None:
+    def __init__(self, fetcher: Fetcher, store: ObjectStore, permit: Callable[[int, str], Awaitable[None]]) -> None:
+        """`permit` returns when the attempt of that fence may send a further request, to the host of that key."""
         self._fetcher = fetcher
         self._store = store
+        self._permit = permit
 
     async def run(self, claimed: dict[str, Any]) -> Outcome:
         give_up_at = asyncio.get_running_loop().time() + claimed["remaining_s"]
         failpoints.reach("fetch", "begin")
-        fetched = await self._fetcher.fetch(request_of(claimed))
+        fetched = await self._fetcher.fetch(request_of(claimed), permit=partial(self._permit, claimed["seq"]))
         failpoints.reach("fetch", "done")
         if not isinstance(fetched, Fetched):
             return fetched

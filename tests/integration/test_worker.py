@@ -107,6 +107,10 @@ def fetcher() -> Fetcher:
     )
 
 
+async def unlimited(_seq: int, _host: str) -> None:
+    """A permit for every request."""
+
+
 class Worker:
     """The loops of the worker role, ticked by hand but for the reporter, which ticks whenever it is woken."""
 
@@ -168,7 +172,7 @@ class Worker:
 
 @pytest.fixture
 async def worker(conn: Conn, database_url: str, bus: Bus, store: ObjectStore) -> AsyncIterator[Worker]:
-    async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
+    async with Worker(database_url, bus, FetchRunner(fetcher(), store, unlimited)) as worker:
         yield worker
 
 
@@ -212,7 +216,7 @@ async def test_while_the_store_is_down_the_bytes_are_kept_and_not_fetched_again(
 ) -> None:
     with proxy_to(object_store_url) as proxy:
         store = object_store(proxy.url)
-        async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
+        async with Worker(database_url, bus, FetchRunner(fetcher(), store, unlimited)) as worker:
             proxy.bring(troubles.Unavailable())
             job = await ready(conn, f"{target.url}/page")
             await worker.claimer.tick()
@@ -233,7 +237,7 @@ async def test_a_store_that_is_down_past_the_deadline_ends_the_job_with_a_code_o
 ) -> None:
     with proxy_to(object_store_url) as proxy:
         store = object_store(proxy.url)
-        async with Worker(database_url, bus, FetchRunner(fetcher(), store)) as worker:
+        async with Worker(database_url, bus, FetchRunner(fetcher(), store, unlimited)) as worker:
             proxy.bring(troubles.Refuse())
             job = await ready(conn, f"{target.url}/page", deadline_s=1.0)
             await worker.claimer.tick()
@@ -280,7 +284,7 @@ async def test_a_report_whose_answer_was_lost_does_not_take_the_result_away(
     conn: Conn, database_url: str, bus: Bus, target: Target, store: ObjectStore
 ) -> None:
     with proxy_to(database_url) as proxy:
-        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store)) as worker:
+        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store, unlimited)) as worker:
             proxy.bring(troubles.LoseAnswer(b"jsonb_to_recordset", times=1))
             await ready(conn, f"{target.url}/page")
             await worker.claimer.tick()
@@ -434,7 +438,7 @@ async def test_a_put_that_lands_after_the_next_workers_touches_another_key(
 ) -> None:
     with proxy_to(object_store_url) as proxy:
         slow_store = object_store(proxy.url)
-        async with Worker(database_url, bus, FetchRunner(fetcher(), slow_store)) as slow:
+        async with Worker(database_url, bus, FetchRunner(fetcher(), slow_store, unlimited)) as slow:
             proxy.bring(troubles.Hold())
             job = await ready(conn, f"{target.url}/page")
             await slow.claimer.tick()
@@ -562,7 +566,7 @@ async def test_a_drain_ends_though_the_database_is_away(
     conn: Conn, database_url: str, bus: Bus, target: Target, store: ObjectStore
 ) -> None:
     with proxy_to(database_url) as proxy:
-        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store)) as worker:
+        async with Worker(proxy.url, bus, FetchRunner(fetcher(), store, unlimited)) as worker:
             await ready(conn, f"{target.url}/hang")
             await worker.claimer.tick()
             await until(lambda: target.hanging == 1)
@@ -621,7 +625,7 @@ def _unreportable() -> list[Exception | Outcome]:
 async def test_a_bug_at_one_job_does_not_keep_the_worker_from_others(
     conn: Conn, database_url: str, *, bus: Bus, target: Target, store: ObjectStore, fault: Exception | Outcome
 ) -> None:
-    runner = Faulty(FetchRunner(fetcher(), store), fault)
+    runner = Faulty(FetchRunner(fetcher(), store, unlimited), fault)
     async with Worker(database_url, bus, runner) as worker:
         faulty = await make_job(conn, place="ready", host="faulty.example")
         job = await ready(conn, f"{target.url}/page")

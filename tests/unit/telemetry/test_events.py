@@ -27,6 +27,7 @@ TOLD = {
         {"epoch": 4, "rebuild_s": 0.5, "queued": 9},
     ),
     "dispatcher_lost": (lambda: events.dispatcher_lost(4), "warning", {"epoch": 4}),
+    "permits_given": (lambda: events.permits_given(3), "debug", {"n": 3}),
     "ready_taken_back": (lambda: events.ready_taken_back(2), "info", {"n": 2}),
     "attempt_started": (
         lambda: events.attempt_started(JOB, 11, number=1, host="shop.example"),

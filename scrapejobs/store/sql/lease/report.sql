@@ -1,6 +1,7 @@
 -- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
 -- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
 -- `job_ids` names the same jobs as the rows do: from it the planner sees which days it must look at.
+-- A permit goes with its lease: what it holds is free by that. It says who asked for a rest after a redirect (ADR-0022).
 -- Of a host that is well nothing is said: a good sign is kept only where bad ones are.
 -- What was decided comes in as rows: `next` is succeeded | failed | queued; queued with delay_s 0 goes to the front.
 WITH told AS MATERIALIZED (
@@ -18,6 +19,8 @@ WITH told AS MATERIALIZED (
     WHERE lease.seq = told.seq AND locked.id = lease.job_id
         AND (NOT told.expired_only OR lease.expires_at < coalesce(%(now)s::timestamptz, clock_timestamp()))
     RETURNING lease.*
+), unpermitted AS (
+    DELETE FROM permit USING let_go WHERE permit.seq = let_go.seq
 ), ended AS MATERIALIZED (
     SELECT let_go.number, let_go.priority, let_go.tenant_id, let_go.host, let_go.worker, let_go.started_at,
         locked.final_state AS was, locked.final_state IS NULL AND told.error_code IS NOT NULL AS fails, told.*
@@ -39,8 +42,9 @@ WITH told AS MATERIALIZED (
     WHERE was IS NULL AND next = 'queued' AND delay_s > 0
 ), paused AS (
     INSERT INTO host (name, paused_until, pause_reason)
-    SELECT host, clock_timestamp() + make_interval(secs => max(host_pause_s)), 'retry_after' FROM ended
-    WHERE host_pause_s IS NOT NULL GROUP BY host ORDER BY host
+    SELECT coalesce(permit.host, ended.host), clock_timestamp() + make_interval(secs => max(host_pause_s)), 'retry_after'
+    FROM ended LEFT JOIN permit ON permit.seq = ended.seq
+    WHERE host_pause_s IS NOT NULL GROUP BY 1 ORDER BY 1
     ON CONFLICT (name) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason
         WHERE host.paused_until IS NULL OR host.paused_until < excluded.paused_until
 ), signed AS (
