@@ -11,7 +11,7 @@ from aiohttp import web
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.adapters.storage import ObjectStore
-from scrapejobs.domain.outcome import Lost
+from scrapejobs.domain.outcome import Lost, failure
 from scrapejobs.domain.picking import HostLimits
 from scrapejobs.scheduler.dispatch_lease import LeaseLost
 from scrapejobs.store import dispatch, permits
@@ -270,6 +270,18 @@ async def test_asks_that_are_known_are_not_read_again(conn: Conn) -> None:
     await run_async(conn, permits.ask([Asked(job.seq, B, 1)]))
     assert (await run_async(conn, dispatch.outstanding([job.seq]))).asks == [(job.seq, B)]
     assert (await run_async(conn, dispatch.outstanding([job.seq], known=[job.seq]))).asks == []
+
+
+@pytest.mark.req("NFR-6")
+async def test_a_rest_that_is_asked_for_after_a_redirect_is_given_to_the_host_that_asked(
+    conn: Conn, scheduler: Schedulers, asking: Asking
+) -> None:
+    me = scheduler(default=ONE)
+    (row,) = await start(conn, me, A)
+    await asking.ask(row["seq"], B)
+    await me.tick()
+    await end(conn, row, failure("http_429", retry_after_s=60.0))
+    assert await rows(conn, "SELECT name FROM host WHERE paused_until > clock_timestamp()") == [{"name": B}]
 
 
 # ---- with the worker's own loops and fetcher
