@@ -248,10 +248,12 @@ async def test_a_late_ask_changes_nothing_and_one_without_a_lease_leaves_nothing
 
 
 @pytest.mark.req("NFR-6")
-async def test_a_permit_whose_lease_ended_meanwhile_gives_its_slot_back(
+async def test_a_permit_whose_lease_ended_meanwhile_gives_its_slot_and_its_token_back(
     conn: Conn, scheduler: Schedulers, asking: Asking
 ) -> None:
-    me = scheduler(default=ONE)
+    me = scheduler(default=HostLimits(0.01, 1.0, 1))
+    await me.tick()
+    me.ahead_s += 100.0  # a new leader's buckets are empty: a token in a hundred seconds
     one_, two = await start(conn, me, A, "c.example")
     await asking.ask(one_["seq"], B)
     waits = await asking.ask(two["seq"], B)

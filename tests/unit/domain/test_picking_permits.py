@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapejobs.domain.picking import HostLimits, Picker, TenantShare
-from tests.unit.domain.test_picking_model import EVENT, World
+from tests.unit.domain.test_picking_model import ENTRY, EVENT, World
 
 INF = math.inf
 HOP = st.tuples(st.just("ask"), st.tuples(st.integers(0, 50), st.sampled_from("abcd")))
-DAY = st.lists(st.one_of(EVENT, HOP, HOP, st.tuples(st.just("permit"), st.none())), min_size=5, max_size=60)
+PICK, PERMIT = st.tuples(st.just("pick"), st.integers(1, 4)), st.tuples(st.just("permit"), st.none())
+BACKLOG = st.lists(ENTRY, min_size=4, max_size=20).map(lambda entries: [("add", entries), ("pick", 3)])
+DAY = st.builds(list.__add__, BACKLOG, st.lists(st.one_of(EVENT, HOP, HOP, PICK, PERMIT), min_size=5, max_size=60))
 
 
 def picker(*, most: int | None = None, cold_start_at: float = -INF, **hosts: HostLimits) -> Picker:
