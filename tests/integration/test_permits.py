@@ -35,10 +35,10 @@ from tests.integration.factories import (
     until,
     where,
 )
-from tests.integration.test_dispatcher import Scheduler, Schedulers, claim, end, scheduler, take_lease_away
+from tests.integration.schedulers import Scheduler, Schedulers, claim, end, take_lease_away
 from tests.integration.test_worker import Worker, fetcher, ready, store
 
-__all__ = ["scheduler", "store"]
+__all__ = ["store"]
 
 A, B = "a.example", "b.example"
 ONE = HostLimits(1000.0, 1000.0, 1)
@@ -282,7 +282,8 @@ async def test_a_rest_that_is_asked_for_after_a_redirect_is_given_to_the_host_th
     (row,) = await start(conn, me, A)
     await asking.ask(row["seq"], B)
     await me.tick()
-    await end(conn, row, failure("http_429", retry_after_s=60.0))
+    told = await run_async(conn, tell(ended(row, failure("http_429", retry_after_s=60.0))))
+    assert [one_["paused_host"] for one_ in told.values()] == [B]
     assert await rows(conn, "SELECT name FROM host WHERE paused_until > clock_timestamp()") == [{"name": B}]
 
 

@@ -23,8 +23,9 @@ WITH told AS MATERIALIZED (
     DELETE FROM permit USING let_go WHERE permit.seq = let_go.seq
 ), ended AS MATERIALIZED (
     SELECT let_go.number, let_go.priority, let_go.tenant_id, let_go.host, let_go.worker, let_go.started_at,
-        locked.final_state AS was, locked.final_state IS NULL AND told.error_code IS NOT NULL AS fails, told.*
-    FROM let_go JOIN told USING (seq) JOIN locked ON locked.id = let_go.job_id
+        locked.final_state AS was, locked.final_state IS NULL AND told.error_code IS NOT NULL AS fails,
+        CASE WHEN told.host_pause_s IS NOT NULL THEN coalesce(permit.host, let_go.host) END AS paused_host, told.*
+    FROM let_go JOIN told USING (seq) JOIN locked ON locked.id = let_go.job_id LEFT JOIN permit USING (seq)
 ), recorded AS (
     INSERT INTO attempt (job_id, seq, number, worker, started_at, finished_at, outcome, code, detail, charged,
         target_status, phase, bytes, exchange)
@@ -42,9 +43,8 @@ WITH told AS MATERIALIZED (
     WHERE was IS NULL AND next = 'queued' AND delay_s > 0
 ), paused AS (
     INSERT INTO host (name, paused_until, pause_reason)
-    SELECT coalesce(permit.host, ended.host), clock_timestamp() + make_interval(secs => max(host_pause_s)), 'retry_after'
-    FROM ended LEFT JOIN permit ON permit.seq = ended.seq
-    WHERE host_pause_s IS NOT NULL GROUP BY 1 ORDER BY 1
+    SELECT paused_host, clock_timestamp() + make_interval(secs => max(host_pause_s)), 'retry_after' FROM ended
+    WHERE paused_host IS NOT NULL GROUP BY paused_host ORDER BY paused_host
     ON CONFLICT (name) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason
         WHERE host.paused_until IS NULL OR host.paused_until < excluded.paused_until
 ), signed AS (
@@ -74,4 +74,4 @@ UPDATE job SET
     result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
 FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
 RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
-    CASE WHEN ended.host_pause_s IS NOT NULL THEN ended.host END AS paused_host
+    ended.paused_host
