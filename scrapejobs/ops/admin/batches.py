@@ -30,7 +30,7 @@ class Note(Protocol):
 
 
 class BatchForm(forms.Form):
-    """What is to be done to which dead letters, and how far it is."""
+    """What is to be done to which dead letters, and how many there were when it began."""
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
     host = forms.CharField(required=False)
@@ -38,7 +38,6 @@ class BatchForm(forms.Form):
     code = forms.CharField(required=False)
     until = forms.DateTimeField(required=False)
     total = forms.IntegerField(required=False, min_value=0)
-    done = forms.IntegerField(required=False, min_value=0)
 
     def which(self) -> Filter:
         data = self.cleaned_data
@@ -52,19 +51,16 @@ def answer(request: HttpRequest, *, note: Note, context: dict[str, object]) -> H
     if not form.is_valid():
         return HttpResponse("what is to be done?", status=400, content_type="text/plain")
     which, act = form.which(), form.cleaned_data["act"]
-    done = form.cleaned_data["done"] or 0
     finished = False
     if request.method == "POST":
         changed = dead_letters.act_on_next(which, ACTS[act], limit=BATCH)
         finished = changed is None
         note(request, changed or [], DONE[act])
-        done += len(changed or ())
-    total = form.cleaned_data["total"]
-    if total is None:
-        total = sum(row["jobs"] for row in run(dead_letters.groups(which)))
-    state = {"done": done, "total": max(total, done), "finished": finished}
+    left = sum(row["jobs"] for row in run(dead_letters.groups(which)))
+    total = max(form.cleaned_data["total"] or 0, left)
+    state = {"done": total - left, "total": total, "finished": finished}
     if request.accepts("text/html"):
-        fields = {"act": act, **_fields(which), "total": state["total"], "done": done}
+        fields = {"act": act, **_fields(which), "total": total}
         page = {**context, **state, "act": act, "which": replace(which, until=None), "fields": fields}
         return render(request, "ops/admin/batches.html", {**page, "begun": request.method == "POST"})
     return JsonResponse(state)

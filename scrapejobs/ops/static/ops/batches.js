@@ -1,4 +1,4 @@
-// Goes on with batches until all are done or Stop is pressed. Without it the Continue button does the same by hand.
+// Goes on with batches until all are done or Stop is pressed. If it fails, the Continue button does one batch.
 "use strict";
 
 const form = document.getElementById("batches");
@@ -15,7 +15,7 @@ async function run() {
   stopping = false;
   try {
     for (;;) {
-      const told = { done: form.elements.done.value, total: form.elements.total.value };
+      const told = { done: bar.value, total: bar.max };
       if (stopping) return show(`${told.done} of ${told.total} done: stopped`, false);
       show(`${told.done} of ${told.total} done`, true);
       const answer = await fetch(form.action, {
@@ -25,8 +25,8 @@ async function run() {
       });
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
       const state = await answer.json();
-      form.elements.done.value = bar.value = state.done;
       form.elements.total.value = bar.max = state.total;
+      bar.value = state.done;
       if (state.finished) {
         show(`${state.done} of ${state.total} done: finished`, false);
         go.hidden = true;
@@ -34,7 +34,7 @@ async function run() {
       }
     }
   } catch (error) {
-    show(`${form.elements.done.value} of ${form.elements.total.value} done: ${error.message}`, false);
+    show(`${bar.value} of ${bar.max} done: ${error.message}`, false);
   }
 }
 
