@@ -81,7 +81,7 @@ def test_each_post_does_one_batch_until_all_are_done_and_other_hosts_stay(browse
     copies(make_job(acme, "failed", host="a.example"), 2 * BATCH)
     make_job(acme, "failed", host="b.example")
     form = asked(browser, act="requeue", host="a.example")
-    told = [browser.post(URL, form, headers={"accept": "application/json"}).json() for _ in range(4)]  # as a reload does
+    told = [browser.post(URL, form, headers={"accept": "application/json"}).json() for _ in range(4)]
     n = 2 * BATCH + 1
     assert told == [
         {"done": BATCH, "total": n, "finished": False},
