@@ -36,9 +36,7 @@ from tests.integration.factories import (
     where,
 )
 from tests.integration.schedulers import Scheduler, Schedulers, claim, end, take_lease_away
-from tests.integration.test_worker import Worker, fetcher, ready, store
-
-__all__ = ["store"]
+from tests.integration.test_worker import Worker, fetcher, ready
 
 A, B = "a.example", "b.example"
 ONE = HostLimits(1000.0, 1000.0, 1)
