@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Final
 
 import msgspec
+import psycopg
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.db import OperationalError, ProgrammingError
@@ -17,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapejobs.store.hosts import InvalidHostError, host_name
+from scrapejobs.store.tenants import TenantNotFoundError
 
 INTERRUPTED: Final = 130
 WRONG_USE: Final = 2
@@ -39,7 +41,9 @@ def plain_errors(handle: _Handle) -> _Handle:
             handle(command, **options)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from None
-        except OperationalError as error:
+        except TenantNotFoundError as error:
+            raise CommandError(f"{error}; `manage.py tenants list` shows them") from None
+        except (OperationalError, psycopg.OperationalError) as error:
             raise CommandError(f"the database does not answer: {_first_line(error)}\n{_ASK_DOCTOR}") from None
         except ProgrammingError as error:
             raise CommandError(f"{_first_line(error)}\nTables out of date? `manage.py migrate`") from None

@@ -9,11 +9,9 @@ from uuid import UUID
 import msgspec
 
 from scrapejobs.store.run import Row, Statement, Steps, verb
+from scrapejobs.store.transitions import LOOKS
 
 BATCH: Final = 500
-
-_PLACES: Final = ("delayed/remove", "queued/remove", "ready/remove")
-"""In the order in which jobs move on."""
 
 Seen = tuple[int, UUID]
 """Tenant and id of a job: how far a cancel of many has come."""
@@ -64,7 +62,7 @@ def n_unfinished(which: Filter) -> Steps[int]:
 def cancel_all(job_ids: Sequence[UUID]) -> Steps[Cancelled]:
     """Cancels those that are unfinished, wherever each is: in one pass through the places, as ADR-0013 has it."""
     locked = [row["id"] for row in (yield Statement("job/lock_unfinished", {"ids": list(job_ids)}))]
-    for place in _PLACES:
+    for place in LOOKS:
         yield Statement(place, {"ids": locked})
     running = [row["job_id"] for row in (yield Statement("lease/find", {"ids": locked}))]
     yield Statement("job/cancel", {"ids": locked})

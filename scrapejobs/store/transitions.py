@@ -19,8 +19,8 @@ from scrapejobs.store.ids import new_id
 from scrapejobs.store.reports import Ended, rows_of
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
-_PLACES: Final = ("delayed/remove", "queued/remove", "ready/remove")
-"""In the order in which jobs move on."""
+LOOKS: Final = ("delayed/remove", "queued/remove", "ready/remove")
+"""Takes jobs out of their places, looking in the order in which jobs move on (ADR-0013)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
     """
     if not published:
         return None
-    for place in _PLACES:
+    for place in LOOKS:
         if (yield Statement(place, {"ids": [job_id]})):
             return None
     lease = yield Statement("lease/find", {"ids": [job_id]})

@@ -4,9 +4,8 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.ops import hints
-from scrapejobs.ops.batches import stopped_by_ctrl_c
+from scrapejobs.ops.batches import work_through
 from scrapejobs.ops.console import (
-    INTERRUPTED,
     WRONG_USE,
     add_actions,
     host_argument,
@@ -17,10 +16,9 @@ from scrapejobs.ops.console import (
     whole,
 )
 from scrapejobs.ops.history import history_of
-from scrapejobs.ops.progress import shown_progress
 from scrapejobs.store import dead_letters as store
 from scrapejobs.store.run import run
-from scrapejobs.store.tenants import TenantNotFoundError, find_tenant
+from scrapejobs.store.tenants import find_tenant
 from scrapejobs.store.transitions import discard_all, requeue_all
 
 GROUP_COLUMNS = ("host", "class", "code", "jobs", "first_at", "last_at")
@@ -59,10 +57,7 @@ class Command(BaseCommand):
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        try:
-            options["act"](options)
-        except TenantNotFoundError as error:
-            raise CommandError(str(error)) from None
+        options["act"](options)
 
     def _list(self, options: dict[str, Any]) -> None:
         read, columns = (store.letters, LETTER_COLUMNS) if options["jobs"] else (store.groups, GROUP_COLUMNS)
@@ -113,22 +108,12 @@ class Command(BaseCommand):
 
     def _act_on_many(self, which: store.Filter, act: store.Act, done: str, *, limit: int | None) -> None:
         n_matching = sum(row["jobs"] for row in run(store.groups(which)))
-        n_done = 0
-        stopped = False
         total = min(n_matching, limit or n_matching)
         try:
-            with stopped_by_ctrl_c() as stop, shown_progress(done, total=total) as advance:
-                for n_changed in store.act_in_batches(which, act, limit=limit):
-                    n_done += n_changed
-                    advance(n_changed)
-                    if stopped := stop.asked and n_done < total:
-                        break
+            work_through(store.act_in_batches(which, act, limit=limit), total=total, done=done, out=self.stdout)
         finally:
-            self.stdout.write(f"{n_done} {done}")
-            if n_done and act is requeue_all:
+            if act is requeue_all:
                 hints.jobs_submitted()
-        if stopped:
-            raise CommandError("stopped; run the same command again to go on", returncode=INTERRUPTED)
 
 
 def _add_filters(parser: CommandParser) -> None:

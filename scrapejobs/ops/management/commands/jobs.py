@@ -5,13 +5,12 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.domain.job import PRIORITIES
-from scrapejobs.ops.batches import stopped_by_ctrl_c
+from scrapejobs.ops.batches import work_through
 from scrapejobs.ops.cancelling import cancel_and_tell, cancel_in_batches
-from scrapejobs.ops.console import INTERRUPTED, WRONG_USE, add_actions, host_argument, moment, plain_errors, whole
-from scrapejobs.ops.progress import shown_progress
+from scrapejobs.ops.console import WRONG_USE, add_actions, host_argument, moment, plain_errors, whole
 from scrapejobs.store.cancellation import Filter, n_unfinished
 from scrapejobs.store.run import run
-from scrapejobs.store.tenants import TenantNotFoundError, find_tenant
+from scrapejobs.store.tenants import find_tenant
 
 RUNNING = {"queued": False, "running": True, "all": None}
 
@@ -42,10 +41,7 @@ class Command(BaseCommand):
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        try:
-            options["act"](options)
-        except TenantNotFoundError as error:
-            raise CommandError(str(error)) from None
+        options["act"](options)
 
     def _cancel(self, options: dict[str, Any]) -> None:
         which = _filter(options)
@@ -68,19 +64,7 @@ class Command(BaseCommand):
     def _cancel_many(self, which: Filter, *, limit: int | None) -> None:
         n_matching = run(n_unfinished(which))
         total = min(n_matching, limit or n_matching)
-        n_done = 0
-        stopped = False
-        try:
-            with stopped_by_ctrl_c() as stop, shown_progress("cancelled", total=total) as advance:
-                for n_cancelled in cancel_in_batches(which, limit=limit):
-                    n_done += n_cancelled
-                    advance(n_cancelled)
-                    if stopped := stop.asked and n_done < total:
-                        break
-        finally:
-            self.stdout.write(f"{n_done} cancelled")
-        if stopped:
-            raise CommandError("stopped; run the same command again to go on", returncode=INTERRUPTED)
+        work_through(cancel_in_batches(which, limit=limit), total=total, done="cancelled", out=self.stdout)
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scrapejobs.ops.console import add_actions, plain_errors, print_json, print_table
 from scrapejobs.store.keys import KeyNotFoundError, keys_of, revoke_key
-from scrapejobs.store.tenants import TenantNotFoundError
 
 
 class Command(BaseCommand):
@@ -25,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         try:
             options["act"](options)
-        except (KeyNotFoundError, TenantNotFoundError) as error:
+        except KeyNotFoundError as error:
             raise CommandError(str(error)) from None
 
     def _list(self, options: dict[str, Any]) -> None:

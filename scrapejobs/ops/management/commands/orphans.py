@@ -3,7 +3,6 @@ import asyncio
 from datetime import date
 from typing import Any
 
-import psycopg
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -33,8 +32,6 @@ class Command(BaseCommand):
             found = asyncio.run(_look(options["day"], remove=options["remove"]))
         except StorageUnavailable as error:
             raise CommandError(f"{error}\n`manage.py doctor` says more") from None
-        except psycopg.OperationalError as error:
-            raise CommandError(f"the database does not answer: {error}\n`manage.py doctor` says more") from None
         if options["json"]:
             print_json(self.stdout, found)
         else:

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scrapejobs.ops import hints
 from scrapejobs.ops.console import WRONG_USE, add_actions, number, or_none, plain_errors, print_json, print_table, whole
 from scrapejobs.store.models import Tenant
-from scrapejobs.store.tenants import LIMITS, TenantNotFoundError, add_tenant, change_tenant
+from scrapejobs.store.tenants import LIMITS, add_tenant, change_tenant
 
 
 class Command(BaseCommand):
@@ -28,10 +28,7 @@ class Command(BaseCommand):
 
     @plain_errors
     def handle(self, **options: Any) -> None:
-        try:
-            options["act"](options)
-        except TenantNotFoundError as error:
-            raise CommandError(f"{error}; `manage.py tenants list` shows them") from None
+        options["act"](options)
 
     def _list(self, options: dict[str, Any]) -> None:
         rows = list(Tenant.objects.values("name", *LIMITS, "created_at"))
