@@ -117,23 +117,7 @@ def publisher(around: Surroundings) -> Crew:
 def scheduler(around: Surroundings) -> Crew:
     """The dispatcher (one leads), the sweeper, due retries, partitions and retention, orphans."""
     config, objects = around.config, object_store(around.config)
-    pace = Pace(
-        lease_s=config.dispatch_lease_s,
-        ready_ttl_s=config.ready_ttl_s,
-        alive_s=config.alive_s,
-        poll_s=config.poll_s,
-    )
-    dispatcher = Dispatcher(
-        around.link(durable=False),
-        around.link(),
-        around.bus,
-        holder=around.name,
-        default=HostLimits(config.host_rate, config.host_burst, config.host_concurrency),
-        circuit=CircuitPolicy(
-            config.circuit_error_threshold, config.circuit_success_threshold, config.circuit_timeout_s
-        ),
-        pace=pace,
-    )
+    dispatcher = _dispatcher(around)
     loops: list[Loop] = [
         dispatcher,
         Sweeper(
@@ -155,6 +139,27 @@ def scheduler(around: Surroundings) -> Crew:
         Orphans(Walk(around.link(), objects, keep_days=config.retention_days, remove=True)),
     ]
     return _crew(loops, around.announcer("scheduler"), hand_over=dispatcher.aclose)
+
+
+def _dispatcher(around: Surroundings) -> Dispatcher:
+    config = around.config
+    pace = Pace(
+        lease_s=config.dispatch_lease_s,
+        ready_ttl_s=config.ready_ttl_s,
+        alive_s=config.alive_s,
+        poll_s=config.poll_s,
+    )
+    return Dispatcher(
+        around.link(durable=False),
+        around.link(),
+        around.bus,
+        holder=around.name,
+        default=HostLimits(config.host_rate, config.host_burst, config.host_concurrency),
+        circuit=CircuitPolicy(
+            config.circuit_error_threshold, config.circuit_success_threshold, config.circuit_timeout_s
+        ),
+        pace=pace,
+    )
 
 
 def worker(around: Surroundings) -> Crew:
