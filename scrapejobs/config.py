@@ -30,6 +30,10 @@ from scrapejobs.domain.addresses import EgressPolicy
 PREFIX = "SCRAPEJOBS_"
 SECRETS_DIR = Path("/run/secrets")
 HEARTBEATS_MISSED = 3
+STANDSTILL = "-c idle_in_transaction_session_timeout=5s"
+"""For every session of ours: Postgres ends it when its process stands still within a transaction (stopped, or its
+machine gone), whose locks would hold up all others.
+"""
 
 Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode]
 Names = Annotated[tuple[str, ...], NoDecode]

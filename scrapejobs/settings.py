@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse_lazy
 from psycopg.conninfo import conninfo_to_dict
 
-from scrapejobs.config import load_or_exit
+from scrapejobs.config import STANDSTILL, load_or_exit
 
 CONFIG = load_or_exit()
 BASE_DIR = Path(__file__).resolve().parent
@@ -48,7 +48,7 @@ def _database() -> dict[str, Any]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        "OPTIONS": {"connect_timeout": 5, **parts},
+        "OPTIONS": {"connect_timeout": 5, **parts, "options": f"{parts.get('options', '')} {STANDSTILL}".strip()},
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }

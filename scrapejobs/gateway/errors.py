@@ -6,12 +6,14 @@ from typing import Any, Final
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 from rest_framework import exceptions
 
 from scrapejobs.gateway.problems import Problem
 
 RETRY_AFTER_S: Final = 2
+_ANOTHER_CONNECTION: Final = (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout)
+"""What was the primary no longer is, or this process stood still within a transaction."""
 
 
 _NAMES: Final[tuple[tuple[tuple[type[Exception], ...], str], ...]] = (
@@ -30,8 +32,8 @@ def problem_of(error: BaseException | None) -> Problem | None:
     """The problem that an exception stands for; None when it is a bug."""
     if isinstance(error, Problem):
         return error
-    if error is not None and isinstance(error.__cause__, ReadOnlySqlTransaction):
-        connection.close()  # what was the primary no longer is: the next connection may find the one that is
+    if error is not None and isinstance(error.__cause__, _ANOTHER_CONNECTION):
+        connection.close()
         return _unavailable()
     name = next((name for kinds, name in _NAMES if isinstance(error, kinds)), None)
     if name is None:

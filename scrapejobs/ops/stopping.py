@@ -4,9 +4,10 @@ with 0, as after a drain (P8). Imports nothing heavy, for it has to come before 
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -32,6 +33,13 @@ def ignore() -> None:
     """A stop changes nothing any more: the process ends anyway, and Python's own last steps must not be cut short."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+
+
+def end() -> NoReturn:
+    """All is handed over, and nothing is waited for any more: a thread may still ask a server that does not answer."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
 
 
 def _end(*_: Any) -> None:

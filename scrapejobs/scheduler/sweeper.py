@@ -74,7 +74,8 @@ class Sweeper:
         if not rows:
             return False
         lost = [ended(row, Lost(), expired_only=True) for row in rows]
-        swept = await tell_all(self._link, self._report, lost, on_error=partial(events.loop_failed, self.name))
+        told = await tell_all(self._link, self._report, lost, on_error=partial(events.loop_failed, self.name))
+        swept = {seq: row for seq, row in told.items() if not row["is_busy"]}
         if swept:
             events.leases_swept(len(swept))
             for seq, row in swept.items():

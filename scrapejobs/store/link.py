@@ -5,16 +5,19 @@ from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import psycopg
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 from psycopg.rows import DictRow, dict_row
 
+from scrapejobs.config import STANDSTILL
 from scrapejobs.store.run import Verb, run_async
 
 T = TypeVar("T")
 
 # Small hot tables beside big cold ones: a plan made while a table was empty must not become a scan of a full one, a
 # claim must not wait long for a lock, and compiling a plan costs more than it saves.
-_OPTIONS: Final = "-c timezone=UTC -c enable_seqscan=off -c jit=off -c lock_timeout=2s -c statement_timeout=30s"
+_OPTIONS: Final = (
+    f"-c timezone=UTC -c enable_seqscan=off -c jit=off -c lock_timeout=2s -c statement_timeout=30s {STANDSTILL}"
+)
 
 
 class Link:
@@ -39,8 +42,9 @@ class Link:
             except (psycopg.OperationalError, asyncio.CancelledError):
                 await self.aclose()  # in an unknown state: a cancelled statement may still be running there
                 raise
-            except ReadOnlySqlTransaction as error:
-                await self.aclose()  # what was the primary no longer is: the next connection may find the one that is
+            except (ReadOnlySqlTransaction, IdleInTransactionSessionTimeout) as error:
+                # What was the primary no longer is, or this process stood still: the next connection is another.
+                await self.aclose()
                 raise psycopg.OperationalError(str(error)) from error
 
     async def conn(self) -> psycopg.AsyncConnection[DictRow]:

@@ -143,7 +143,8 @@ def report(
     attempts: Sequence[Ended], *, policy: RetryPolicy, random: Callable[[], float], now: datetime | None = None
 ) -> Steps[dict[int, Row]]:
     """Ends attempts as the planner decides. Rows by fence, with `applied` False where the job was final already; a
-    fence that is absent had lost its lease, and changed nothing (NFR-4).
+    fence that is absent had lost its lease, and changed nothing (NFR-4). `is_busy`: nothing is changed either, for
+    somebody holds the job's row; to be told again.
     """
     reports = rows_of(attempts, policy=policy, random=random)
     job_ids = list({attempt.job_id for attempt in attempts})

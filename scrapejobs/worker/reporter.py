@@ -1,7 +1,7 @@
 """Tells the store how attempts ended, many in one statement. What could not be told is kept and told again."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,6 +13,7 @@ from scrapejobs.store.run import Row
 from scrapejobs.telemetry import events
 
 MOST_AT_ONCE: Final = 200
+BUSY_REST_S: Final = 0.2
 
 
 class Reporter:
@@ -44,15 +45,24 @@ class Reporter:
             return self._poll_s
         ends = [ended for ended, _ in batch.values()]
         rows = await tell_all(self._link, self._report, ends, on_error=partial(events.loop_failed, self.name))
+        busy = {seq for seq, row in rows.items() if row["is_busy"]}
         for seq, (_, answer) in batch.items():
-            del self._pending[seq]
-            if not answer.done():
+            one = self._pending.pop(seq)
+            if seq in busy:
+                self._pending[seq] = one  # behind the others
+            elif not answer.done():
                 answer.set_result(rows.get(seq))
-        if paused := {row["paused_host"] for row in rows.values() if row["paused_host"]}:
+        told = [row for seq, row in rows.items() if seq not in busy]
+        if paused := {row["paused_host"] for row in told if row["paused_host"]}:
             await self._link.run(transitions.hold_back(sorted(paused)))
+        await self._wake(told)
+        if len(self._pending) > len(busy):
+            return 0.0
+        return BUSY_REST_S if busy else self._poll_s
+
+    async def _wake(self, rows: Sequence[Row]) -> None:
         await self._bus.wake("queued")
-        if any(row["final_state"] for row in rows.values()):
+        if any(row["final_state"] for row in rows):
             await self._bus.wake("finished")
-        if any(row["final_state"] is None for row in rows.values()):
+        if any(row["final_state"] is None for row in rows):
             await self._bus.wake("delayed")
-        return 0.0 if self._pending else self._poll_s

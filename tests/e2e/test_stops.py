@@ -53,6 +53,18 @@ def test_a_role_that_is_told_to_stop_again_and_again_ends_well(service: Service,
 
 
 @pytest.mark.req("P8")
+def test_a_scheduler_does_not_wait_for_an_object_store_that_does_not_answer(service: Service) -> None:
+    """It takes a minute until a look at a silent store is given up."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        scheduler = service.start("scheduler", S3_ENDPOINT_URL=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        silent.settimeout(60)
+        with silent.accept()[0] as asking:
+            assert asking.recv(4) == b"GET "
+            assert scheduler.stop() == 0
+    assert service.rows("SELECT name FROM service") == []
+
+
+@pytest.mark.req("P8")
 def test_requests_under_way_are_answered_and_no_new_ones_are_taken(service: Service, target: Target) -> None:
     gateway = service.start("gateway")
     service.wait_ready(gateway)

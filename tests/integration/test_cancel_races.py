@@ -208,15 +208,16 @@ async def test_a_cancel_that_meets_the_report_of_a_temporary_failure_stops_the_r
 @pytest.mark.req("NFR-4")
 @pytest.mark.case("S12")
 @pytest.mark.parametrize("outcome", [STORED, TEMPORARY])
-async def test_a_report_that_meets_a_cancel_waits_and_only_the_attempt_is_recorded(
+async def test_a_report_that_meets_a_cancel_is_told_again_and_only_the_attempt_is_recorded(
     conn: Conn, other: Conn, outcome: object
 ) -> None:
     job = await make_job(conn, status="running")
     async with while_open(conn, transitions.cancel(job.id, tenant_id=job.tenant)):
-        telling = asyncio.create_task(run_async(other, tell(end_of(job, outcome))))
-        await until(lambda: blocked(conn, other))
-    told = await telling
-    assert [row["applied"] for row in told.values()] == [False]
+        early = await run_async(other, tell(end_of(job, outcome)))
+    assert [(row["applied"], row["is_busy"]) for row in early.values()] == [(False, True)]
+    assert await count(conn, "attempt") == 0
+    told = await run_async(other, tell(end_of(job, outcome)))
+    assert [(row["applied"], row["is_busy"]) for row in told.values()] == [(False, False)]
     assert await where(conn, job.id) == ("cancelled", None)
     row = await one(conn, "SELECT result_key, error_code FROM job WHERE id = %s", job.id)
     assert row == {"result_key": None, "error_code": None}

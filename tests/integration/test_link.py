@@ -4,13 +4,15 @@ import asyncio
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
+from scrapejobs.gateway.errors import problem_of
 from scrapejobs.store import clock, transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run, run_async
+from tests.e2e.waiting import wait_until
 from tests.integration.factories import Conn, make_job, one, until, where
 
 
@@ -65,6 +67,40 @@ async def test_a_deadlock_is_tried_again(conn: Conn, database_url: str) -> None:
     assert done.cancelled
     assert await where(conn, first.id) == ("cancelled", None)
     assert await where(conn, second.id) == ("queued", "queued")
+
+
+@pytest.mark.req("NFR-1")
+@pytest.mark.req("P9")
+async def test_a_process_that_stands_still_within_a_transaction_does_not_hold_others_up(conn: Conn, link: Link) -> None:
+    job = await make_job(conn)
+    still = await link.conn()
+    await still.execute("BEGIN")
+    await still.execute("SELECT FROM job WHERE id = %s FOR UPDATE", [job.id])
+    await conn.execute("SET lock_timeout = '30s'")
+    assert await run_async(conn, transitions.cancel(job.id, tenant_id=1)) is not None
+    with pytest.raises(psycopg.OperationalError):
+        await link.run(clock.now())
+    assert await link.run(clock.now()) is not None
+
+
+@pytest.mark.req("NFR-1")
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_stood_still_within_a_transaction_is_answered_with_unavailable(database_url: str) -> None:
+    def stand_still() -> None:
+        with psycopg.connect(database_url, autocommit=True) as beside, transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_backend_pid()")
+                (pid,) = cursor.fetchone()
+            alive = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+            wait_until(lambda: beside.execute(alive, [pid]).fetchone() is None, what="the end of its session")
+            run(clock.now())
+
+    with pytest.raises(DatabaseError) as caught:
+        stand_still()
+    problem = problem_of(caught.value)
+    assert problem is not None
+    assert problem.name == "unavailable"
+    assert run(clock.now()) is not None
 
 
 @pytest.mark.req("NFR-4")

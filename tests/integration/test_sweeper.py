@@ -27,7 +27,6 @@ from tests.integration.factories import (
     one,
     rows,
     tell,
-    until,
     where,
 )
 
@@ -179,14 +178,9 @@ async def test_a_sweep_that_meets_a_late_report_of_success_finds_nothing(conn: C
     async with await AsyncConnection.connect(database_url, autocommit=True, row_factory=dict_row) as worker:
         async with worker.transaction():
             await run_async(worker, tell(end_of(job, STORED)))
-            sweeping = asyncio.create_task(run_async(conn, tell(end_of(job, Lost(), expired_only=True))))
-
-            async def waits() -> bool:
-                row = await one(worker, "SELECT cardinality(pg_blocking_pids(%s)) AS n", conn.info.backend_pid)
-                return bool(row["n"])
-
-            await until(waits)
-        assert await sweeping == {}
+            early = await run_async(conn, tell(end_of(job, Lost(), expired_only=True)))
+            assert [row["is_busy"] for row in early.values()] == [True]
+        assert await run_async(conn, tell(end_of(job, Lost(), expired_only=True))) == {}
     assert await where(conn, job.id) == ("succeeded", None)
 
 
@@ -215,6 +209,26 @@ async def test_the_lease_of_a_cancelled_job_on_a_dead_worker_is_removed_and_noth
     await sweeper(link, bus).tick()
     assert await where(conn, job.id) == ("cancelled", None)
     assert await count(conn, "queued") == 0
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.req("P9")
+@pytest.mark.case("S11")
+async def test_a_job_that_somebody_holds_keeps_no_other_from_being_swept_or_from_expiring(
+    conn: Conn, link: Link, bus: Bus
+) -> None:
+    lost = [await make_job(conn, status="running", lease_s=-0.1) for _ in range(2)]
+    overdue = [await make_job(conn, deadline_s=-0.1) for _ in range(2)]
+    held = [lost[0].id, overdue[0].id]
+    loop = sweeper(link, bus)
+    async with conn.transaction():
+        await conn.execute("SELECT FROM job WHERE id = ANY (%s) ORDER BY id FOR UPDATE", [held])
+        await loop.tick()
+        assert [await where(conn, job.id) for job in lost] == [("running", "lease"), ("queued", "queued")]
+        assert [await where(conn, job.id) for job in overdue] == [("queued", "queued"), ("failed", None)]
+    await loop.tick()
+    assert await where(conn, lost[0].id) == ("queued", "queued")
+    assert await where(conn, overdue[0].id) == ("failed", None)
 
 
 @pytest.mark.req("NFR-7")

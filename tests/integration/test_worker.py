@@ -47,6 +47,7 @@ from tests.integration.factories import (
 from tests.integration.object_stores import object_store
 
 LEASE_S = 30.0
+POLL_S = 5.0
 
 
 @dataclass
@@ -120,7 +121,7 @@ class Worker:
         self.links = [Link(database_url) for _ in range(3)]
         self.clock_s = 0.0
         self.slots = Slots(slots, clock=lambda: asyncio.get_running_loop().time() + self.clock_s)
-        self.reporter = Reporter(self.links[0], bus, report=lambda ends: tell(*ends), signal=self._woken, poll_s=5.0)
+        self.reporter = Reporter(self.links[0], bus, report=lambda ends: tell(*ends), signal=self._woken, poll_s=POLL_S)
         self.claimer = Claimer(
             self.links[1],
             self.slots,
@@ -129,7 +130,7 @@ class Worker:
             worker_id=WORKER,
             worker="w",
             lease_s=lease_s,
-            poll_s=5.0,
+            poll_s=POLL_S,
             signal=self._woken,
         )
         self.keeper = LeaseKeeper(self.links[2], self.slots, lease_s=lease_s, renew_s=lease_s / 3)
@@ -142,12 +143,13 @@ class Worker:
             self.told.set()
 
     async def report(self) -> None:
-        """Ticks the reporter as the loop runner does: a failed tick is made again."""
+        """Ticks the reporter as the loop runner does: a failed tick is made again, and one that asks for it soon."""
         while True:
             await self.told.wait()
             self.told.clear()
             try:
-                await self.reporter.tick()
+                if await self.reporter.tick() < POLL_S:
+                    asyncio.get_running_loop().call_later(0.02, self.told.set)
             except Exception as error:  # noqa: BLE001 - as the loop runner
                 self.failures.append(error)
                 self.told.set()
@@ -532,6 +534,24 @@ async def test_the_lease_of_an_attempt_that_waits_for_its_report_is_renewed_too(
         await worker.keeper.tick()
         assert (await one(conn, "SELECT expires_at FROM lease"))["expires_at"] > before
     await worker.idle()
+
+
+@pytest.mark.req("NFR-7")
+@pytest.mark.case("S11")
+async def test_an_attempt_whose_job_somebody_holds_keeps_no_other_from_being_reported(
+    conn: Conn, worker: Worker, target: Target
+) -> None:
+    held, other = [await ready(conn, f"{target.url}/page") for _ in range(2)]
+    async with conn.transaction():
+        await worker.claimer.tick()
+        await conn.execute("SELECT FROM job WHERE id = %s FOR UPDATE", [held.id])
+        await until(lambda: len(worker.slots.held) == 1)
+        assert await where(conn, other.id) == ("succeeded", None)
+        assert await where(conn, held.id) == ("running", "lease")
+    await worker.idle()
+    assert await where(conn, held.id) == ("succeeded", None)
+    assert worker.failures == []
+    assert len(target.hits) == 2
 
 
 @pytest.mark.req("P8")

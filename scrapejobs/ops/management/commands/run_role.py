@@ -5,7 +5,8 @@ import os
 import socket
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -87,5 +88,10 @@ class Command(BaseCommand):
             REGISTRY.register(RowGauges(url, alive_s=config.alive_s))
         health = Health()
         health.serve(config.bind, metrics_port)
-        asyncio.run(run_loops(role, config, name=name, slots=slots, health=health))
-        health.close()
+        asyncio.run(_until_stopped(run_loops(role, config, name=name, slots=slots, health=health)))
+
+
+async def _until_stopped(role: Coroutine[Any, Any, None]) -> NoReturn:
+    """Ends the process within the event loop, which would wait for its threads."""
+    await role
+    stopping.end()

@@ -1,5 +1,6 @@
 -- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
 -- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
+-- A job whose row somebody holds is left for later (`is_busy`): one transaction that stands still holds up nobody else.
 -- `job_ids` names the same jobs as the rows do: from it the planner sees which days it must look at.
 -- A permit goes with its lease: what it holds is free by that. It says who asked for a rest after a redirect (ADR-0022).
 -- Of a host that is well nothing is said: a good sign is kept only where bad ones are.
@@ -13,7 +14,7 @@ WITH told AS MATERIALIZED (
         result_key text, result_size bigint, result_sha256 text, result_content_type text, result_complete text,
         result_meta jsonb)
 ), locked AS MATERIALIZED (
-    SELECT id, final_state FROM job WHERE id = ANY (%(job_ids)s::uuid[]) ORDER BY id FOR UPDATE
+    SELECT id, final_state FROM job WHERE id = ANY (%(job_ids)s::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED
 ), let_go AS (
     DELETE FROM lease USING told, locked
     WHERE lease.seq = told.seq AND locked.id = lease.job_id
@@ -54,24 +55,30 @@ WITH told AS MATERIALIZED (
         EXISTS (SELECT FROM circuit WHERE circuit.host = ended.host)
         OR EXISTS (SELECT FROM host_sign AS earlier WHERE earlier.host = ended.host))
     ORDER BY seq
+), settled AS (
+    UPDATE job SET
+        attempts = job.attempts + ended.charged::int,
+        lost = job.lost + ended.lost::int,
+        last_number = ended.number,
+        started_at = coalesce(job.started_at, ended.started_at),
+        error_class = CASE WHEN ended.fails THEN ended.error_class ELSE job.error_class END,
+        error_code = CASE WHEN ended.fails THEN ended.error_code ELSE job.error_code END,
+        error_detail = CASE WHEN ended.fails THEN ended.error_detail ELSE job.error_detail END,
+        error_at = CASE WHEN ended.fails THEN clock_timestamp() ELSE job.error_at END,
+        final_state = CASE WHEN ended.was IS NULL THEN nullif(ended.next, 'queued') ELSE job.final_state END,
+        finished_at = CASE WHEN ended.was IS NULL AND ended.next <> 'queued' THEN clock_timestamp() ELSE job.finished_at END,
+        result_key = CASE WHEN ended.was IS NULL THEN ended.result_key END,
+        result_size = CASE WHEN ended.was IS NULL THEN ended.result_size END,
+        result_sha256 = CASE WHEN ended.was IS NULL THEN ended.result_sha256 END,
+        result_content_type = CASE WHEN ended.was IS NULL THEN ended.result_content_type END,
+        result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
+        result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
+    FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
+    RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
+        ended.paused_host
 )
-UPDATE job SET
-    attempts = job.attempts + ended.charged::int,
-    lost = job.lost + ended.lost::int,
-    last_number = ended.number,
-    started_at = coalesce(job.started_at, ended.started_at),
-    error_class = CASE WHEN ended.fails THEN ended.error_class ELSE job.error_class END,
-    error_code = CASE WHEN ended.fails THEN ended.error_code ELSE job.error_code END,
-    error_detail = CASE WHEN ended.fails THEN ended.error_detail ELSE job.error_detail END,
-    error_at = CASE WHEN ended.fails THEN clock_timestamp() ELSE job.error_at END,
-    final_state = CASE WHEN ended.was IS NULL THEN nullif(ended.next, 'queued') ELSE job.final_state END,
-    finished_at = CASE WHEN ended.was IS NULL AND ended.next <> 'queued' THEN clock_timestamp() ELSE job.finished_at END,
-    result_key = CASE WHEN ended.was IS NULL THEN ended.result_key END,
-    result_size = CASE WHEN ended.was IS NULL THEN ended.result_size END,
-    result_sha256 = CASE WHEN ended.was IS NULL THEN ended.result_sha256 END,
-    result_content_type = CASE WHEN ended.was IS NULL THEN ended.result_content_type END,
-    result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
-    result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
-FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
-RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
-    ended.paused_host
+SELECT seq, job_id, final_state, applied, paused_host, false AS is_busy FROM settled
+UNION ALL
+SELECT lease.seq, lease.job_id, NULL, false, NULL, true
+FROM told JOIN lease ON lease.seq = told.seq JOIN job ON job.id = lease.job_id AND job.id = ANY (%(job_ids)s::uuid[])
+WHERE NOT EXISTS (SELECT FROM locked WHERE locked.id = lease.job_id)
