@@ -76,7 +76,7 @@ async def test_a_process_that_stands_still_within_a_transaction_does_not_hold_ot
     still = await link.conn()
     await still.execute("BEGIN")
     await still.execute("SELECT FROM job WHERE id = %s FOR UPDATE", [job.id])
-    await conn.execute("SET lock_timeout = '30s'")
+    await conn.execute("SET lock_timeout = '10s'")
     assert await run_async(conn, transitions.cancel(job.id, tenant_id=1)) is not None
     with pytest.raises(psycopg.OperationalError):
         await link.run(clock.now())
