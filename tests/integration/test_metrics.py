@@ -257,7 +257,7 @@ def unused_port() -> int:
 
 @pytest.mark.req("FR-13")
 def test_a_job_that_was_ready_in_vain_has_still_waited_since_it_was_queued(conn: psycopg.Connection, scrape: Any):
-    insert(conn, "queued", waiting(queued_at=ago(100)))
+    insert(conn, "queued", waiting(job_id=job(conn, published_at=ago(100)), queued_at=ago(100)))
     conn.execute("UPDATE dispatcher SET epoch = 1, expires_at = clock_timestamp() + interval '1 minute'")
     seqs = [seq for (seq,) in conn.execute("SELECT seq FROM queued")]
     conn.execute(sql("ready/dispatch"), {"epoch": 1, "seqs": seqs})
