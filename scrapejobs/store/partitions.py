@@ -43,6 +43,6 @@ def days() -> Steps[list[date]]:
 
 @verb()
 def has_unfinished(day: date) -> Steps[bool]:
-    """Whether a day still has jobs that are not final, or whose finish event is not written."""
+    """Whether a day still has jobs that are not final, whose finish event is not written, or that have a lease."""
     bounds = {"from_id": first_of_day(day), "to_id": first_of_day(day + timedelta(days=1))}
     return bool((yield Statement("partition/unfinished", bounds)))

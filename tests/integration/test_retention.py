@@ -13,11 +13,12 @@ from psycopg.rows import dict_row
 
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import first_of_day, object_key
+from scrapejobs.domain.outcome import Lost
 from scrapejobs.scheduler.retention import Retention, today_utc
 from scrapejobs.store import partitions, transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run, run_async
-from tests.integration.factories import Conn, count, make_job, one, rows, where
+from tests.integration.factories import Conn, count, end_of, make_job, one, rows, tell, where
 from tests.integration.object_stores import put
 
 KEEP_DAYS = 30
@@ -87,6 +88,28 @@ async def test_a_day_with_an_unfinished_job_or_an_untold_end_stays_whole(
     await retention(link, store).tick()
     assert old_day in await days(conn)
     assert await store.head(key) == len(BODY)
+
+
+@pytest.mark.req("NFR-3")
+@pytest.mark.req("NFR-9")
+@pytest.mark.case("S24")
+async def test_a_day_whose_cancelled_job_still_has_its_hosts_slot_stays_until_it_is_let_go(
+    conn: Conn, link: Link, store: ObjectStore, old_day: date
+) -> None:
+    """A lease without its job could be ended by nobody: the slot would leak."""
+    job = await make_job(
+        conn,
+        status="cancelled",
+        place="lease",
+        id=id_of(old_day, 1),
+        finish_published_at=datetime.now().astimezone(),
+    )
+    await retention(link, store).tick()
+    assert old_day in await days(conn)
+    assert [row["applied"] for row in (await link.run(tell(end_of(job, Lost())))).values()] == [False]
+    assert await count(conn, "lease") == 0
+    await retention(link, store).tick()
+    assert old_day not in await days(conn)
 
 
 class Away:
