@@ -1,13 +1,13 @@
 """Finds and removes orphans: objects that no job names and no attempt can name any more (ADR-0019)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Final, Protocol
 
 from scrapejobs.adapters.storage import Page, StorageUnavailable, StoredObject
-from scrapejobs.scheduler.retention import today_utc
+from scrapejobs.store import clock
 from scrapejobs.store.link import Link
 from scrapejobs.store.orphans import orphans
 from scrapejobs.telemetry import events
@@ -45,14 +45,13 @@ class Walk:
     objects: Objects
     keep_days: int
     remove: bool
-    today: Callable[[], date] = today_utc
 
     async def page(self, *, after: str = "", prefix: str = "") -> Seen:
         """Looks at the next page behind a key. The objects are listed first and judged then: whoever stored one had
         its lease before. Raises `StorageUnavailable` and `psycopg.OperationalError`.
         """
         page = await asyncio.to_thread(self.objects.list_page, prefix=prefix, after=after)
-        kept_from = self.today() - timedelta(days=self.keep_days)
+        kept_from = await self.link.run(clock.today()) - timedelta(days=self.keep_days)
         judged = await self.link.run(orphans([one.key for one in page.objects], kept_from=kept_from))
         found = tuple(one for one in page.objects if one.key in judged.orphans)
         if found and self.remove:
@@ -90,7 +89,7 @@ class Orphans:
 
     async def tick(self) -> float:
         if self._after is None:
-            self._after = (self._walk.today() - timedelta(days=1)).isoformat()
+            self._after = (await self._walk.link.run(clock.today()) - timedelta(days=1)).isoformat()
             return PAGE_REST_S
         try:
             seen = await self._walk.page(after=self._after)

@@ -1,16 +1,16 @@
 """Day partitions: made ahead, and dropped with their day's objects when retention has passed (NFR-9)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final, Protocol
 
 from psycopg import AsyncConnection
 from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow
 
-from scrapejobs.store import circuits, deliveries, partitions, upkeep
+from scrapejobs.store import circuits, clock, deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run_async
 from scrapejobs.telemetry import events
@@ -30,10 +30,6 @@ class Objects(Protocol):
     def delete_prefix(self, prefix: str) -> int: ...
 
 
-def today_utc() -> date:
-    return datetime.now(UTC).date()
-
-
 class Retention:
     """Once an hour: partitions ahead, old days away (objects before rows), old receipts, silent services."""
 
@@ -48,14 +44,12 @@ class Retention:
         keep_days: int,
         ahead_days: int,
         receipt_ttl_s: float,
-        today: Callable[[], date] = today_utc,
     ) -> None:
         self._link = link
         self._objects = objects
         self._keep = timedelta(days=keep_days)
         self._ahead_days = ahead_days
         self._receipt_ttl_s = receipt_ttl_s
-        self._today = today
 
     async def tick(self) -> float:
         is_kept = await self._keep_partitions()
@@ -78,7 +72,7 @@ class Retention:
 
     async def _make_partitions(self) -> None:
         before = await self._link.run(partitions.days())
-        for statement in partitions.create_statements(self._today(), days_ahead=self._ahead_days):
+        for statement in partitions.create_statements(await self._link.run(clock.today()), days_ahead=self._ahead_days):
             await self._alter(statement)
         after = await self._link.run(partitions.days())
         if len(after) > len(before):
@@ -86,8 +80,9 @@ class Retention:
 
     async def _drop_old_days(self) -> None:
         """A day goes when all of its jobs are final; one that is not (a late requeue) keeps its day a while longer."""
+        kept_from = await self._link.run(clock.today()) - self._keep
         for day in await self._link.run(partitions.days()):
-            if day >= self._today() - self._keep:
+            if day >= kept_from:
                 break
             if await self._link.run(partitions.has_unfinished(day)):
                 continue

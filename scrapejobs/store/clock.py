@@ -1,6 +1,6 @@
 """The database's clock: the only one (ADR-0005)."""
 
-from datetime import datetime
+from datetime import UTC, date, datetime
 
 from scrapejobs.store.run import Statement, Steps, verb
 
@@ -11,3 +11,11 @@ def now() -> Steps[datetime]:
     rows = yield Statement("clock/now", {})
     moment: datetime = rows[0]["now"]
     return moment
+
+
+@verb()
+def today() -> Steps[date]:
+    """What day it is, in UTC."""
+    rows = yield Statement("clock/now", {})
+    moment: datetime = rows[0]["now"]
+    return moment.astimezone(UTC).date()

@@ -11,7 +11,7 @@ from tests.e2e.target import Target
 from tests.e2e.waiting import wait_until
 
 DOC = Path(ROOT, "docs", "reference", "metrics.md")
-NEEDS_TROUBLE = {"scrapejobs_loop_errors_total"}  # without an error there is no loop to name
+NEEDS_TROUBLE = {"scrapejobs_loop_errors_total", "scrapejobs_circuit_changes_total"}  # labelled by what went wrong
 
 
 def exported(role: Role) -> dict[str, float]:

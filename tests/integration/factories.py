@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +41,11 @@ STORED = Stored(
 )
 TEMPORARY = Temporary("timeout", "the target did not answer in time", "headers")
 PERMANENT = Permanent("http_404", "the target answered 404")
+
+
+def today_utc() -> date:
+    """The day whose partition a new job is in."""
+    return datetime.now(UTC).date()
 
 
 @dataclass(frozen=True, slots=True)

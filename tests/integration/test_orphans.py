@@ -15,7 +15,6 @@ from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import first_of_day, object_key
 from scrapejobs.domain.outcome import Lost, Outcome, Released, Stored, StoredResult
 from scrapejobs.scheduler.orphans import Orphans, Walk
-from scrapejobs.scheduler.retention import today_utc
 from scrapejobs.store import dispatch, partitions, transitions
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link
@@ -32,6 +31,7 @@ from tests.integration.factories import (
     one,
     rows,
     tell,
+    today_utc,
 )
 from tests.integration.object_stores import object_store, put
 

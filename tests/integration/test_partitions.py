@@ -6,10 +6,9 @@ import psycopg
 import pytest
 
 from scrapejobs.domain.ids import day_of, first_of_day
-from scrapejobs.scheduler.retention import today_utc
 from scrapejobs.store import partitions
 from scrapejobs.store.run import run_async
-from tests.integration.factories import Conn, make_job, one
+from tests.integration.factories import Conn, make_job, one, today_utc
 
 
 @pytest.mark.req("NFR-1")

@@ -14,11 +14,11 @@ from psycopg.rows import dict_row
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import first_of_day, object_key
 from scrapejobs.domain.outcome import Lost
-from scrapejobs.scheduler.retention import Retention, today_utc
+from scrapejobs.scheduler.retention import Retention
 from scrapejobs.store import partitions, transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run, run_async
-from tests.integration.factories import Conn, count, end_of, make_job, one, rows, tell, where
+from tests.integration.factories import Conn, count, end_of, make_job, one, rows, tell, today_utc, where
 from tests.integration.object_stores import put
 
 KEEP_DAYS = 30

@@ -13,9 +13,9 @@ import pytest
 from psycopg.rows import dict_row
 
 from scrapejobs.domain.ids import first_of_day
-from scrapejobs.scheduler.retention import today_utc
 from scrapejobs.store import partitions
 from scrapejobs.store.query import names, sql
+from tests.integration.factories import today_utc
 
 PARAM = re.compile(r"%\((\w+)\)s")
 ROOT = Path(__file__).resolve().parents[2] / "scrapejobs"
