@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse
-from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
+from psycopg.errors import CheckViolation, IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 from rest_framework import exceptions
 
 from scrapejobs.gateway.problems import Problem
@@ -36,9 +36,18 @@ def problem_of(error: BaseException | None) -> Problem | None:
         connection.close()
         return _unavailable()
     name = next((name for kinds, name in _NAMES if isinstance(error, kinds)), None)
+    if error is not None and _has_no_partition(error.__cause__):
+        name = "unavailable"
     if name is None:
         return None
     return _unavailable() if name == "unavailable" else Problem(name)
+
+
+def _has_no_partition(cause: BaseException | None) -> bool:
+    """Whether a row is of a day that has no partition: none were made ahead, or this machine's clock is days off.
+    Postgres calls that a check that failed, without a constraint to name.
+    """
+    return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
 
 
 def _unavailable() -> Problem:

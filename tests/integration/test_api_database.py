@@ -11,8 +11,9 @@ from psycopg import AsyncConnection
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.outbox.publisher import Publisher
+from scrapejobs.store import partitions
 from scrapejobs.store.link import Link
-from tests.integration.factories import Conn, count, one, until
+from tests.integration.factories import Conn, count, one, today_utc, until
 from tests.integration.world import Client, Reply, call, make_client, post_job
 
 JOB = {"url": "https://www.example.com/"}
@@ -110,3 +111,19 @@ async def test_a_loop_that_met_a_server_that_takes_no_writes_connects_anew(link:
     with pytest.raises(psycopg.OperationalError):
         await Publisher(link, bus, poll_s=5.0).tick()
     assert (await link.conn()).info.backend_pid != pid
+
+
+@pytest.mark.req("NFR-3")
+async def test_a_job_of_a_day_without_a_partition_is_refused_for_now_and_not_as_a_bug(
+    conn: Conn, client: Client
+) -> None:
+    name = partitions.name_of("job", today_utc())
+    bounds = await one(conn, "SELECT pg_get_expr(relpartbound, oid) AS text FROM pg_class WHERE relname = %s", name)
+    await conn.execute(f"ALTER TABLE job DETACH PARTITION {name}")
+    try:
+        (refused,) = await by_one_thread(lambda: post_job(client.key, JOB))
+    finally:
+        await conn.execute(f"ALTER TABLE job ATTACH PARTITION {name} {bounds['text']}")
+    check_unavailable(refused)
+    (taken,) = await by_one_thread(lambda: post_job(client.key, JOB))
+    assert taken.status == 202
