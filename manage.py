@@ -8,7 +8,8 @@ import sys
 BEFORE_SETTINGS = {"up", "demo"}
 
 HELP = {"help", "-h", "--help"}
-NO_SERVERS = {  # for a text that reaches none: who reads how to start has none yet
+WITHOUT_SERVERS = {"simulate"}
+NO_SERVERS = {  # for what reaches none: who reads how to start, or tries a scenario, may have none yet
     "DATABASE_URL": "postgresql://127.0.0.1:1/none",
     "REDIS_URL": "redis://127.0.0.1:1/0",
     "S3_ENDPOINT_URL": "http://127.0.0.1:1",
@@ -29,7 +30,7 @@ def main() -> None:
     if BEFORE_SETTINGS.intersection(sys.argv[1:2]):
         settings.configure(INSTALLED_APPS=["scrapejobs.ops"], LOGGING_CONFIG=None)
     else:
-        if HELP.intersection(sys.argv) or not sys.argv[1:]:
+        if HELP.intersection(sys.argv) or not sys.argv[1:] or WITHOUT_SERVERS.intersection(sys.argv[1:2]):
             os.environ.update(NO_SERVERS | os.environ)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scrapejobs.settings")
     execute_from_command_line(sys.argv)
