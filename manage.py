@@ -8,7 +8,6 @@ import sys
 BEFORE_SETTINGS = {"up", "demo"}
 
 HELP = {"help", "-h", "--help"}
-WITHOUT_SERVERS = {"simulate"}
 NO_SERVERS = {  # for what reaches none: who reads how to start, or tries a scenario, may have none yet
     "DATABASE_URL": "postgresql://127.0.0.1:1/none",
     "REDIS_URL": "redis://127.0.0.1:1/0",
@@ -17,6 +16,11 @@ NO_SERVERS = {  # for what reaches none: who reads how to start, or tries a scen
     "S3_SECRET_ACCESS_KEY": "none",
     "SCRAPEJOBS_SECRET_KEY": "none",
 }
+
+
+def reads_files_alone(arguments: list[str]) -> bool:
+    """Whether it is a simulation that asks no database."""
+    return arguments[0] == "simulate" and not any(argument.startswith("--rep") for argument in arguments)
 
 
 def main() -> None:
@@ -30,7 +34,7 @@ def main() -> None:
     if BEFORE_SETTINGS.intersection(sys.argv[1:2]):
         settings.configure(INSTALLED_APPS=["scrapejobs.ops"], LOGGING_CONFIG=None)
     else:
-        if HELP.intersection(sys.argv) or not sys.argv[1:] or WITHOUT_SERVERS.intersection(sys.argv[1:2]):
+        if HELP.intersection(sys.argv) or not sys.argv[1:] or reads_files_alone(sys.argv[1:]):
             os.environ.update(NO_SERVERS | os.environ)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scrapejobs.settings")
     execute_from_command_line(sys.argv)

@@ -25,8 +25,17 @@ RETRIES: Final = RetryPolicy(base_s=2.0, cap_s=600.0, retry_after_cap_s=3600.0, 
 
 def simulate(scenario: Scenario) -> Record:
     """Lives through the scenario. ScenarioError when its arrivals cannot be read."""
-    random = Random(scenario.seed)  # noqa: S311 - a simulation, to be repeated
+    random = _random(scenario)
     return Simulation(scenario, jobs_of(scenario, random), random).run()
+
+
+def simulate_jobs(scenario: Scenario, jobs: list[Job]) -> Record:
+    """Lives through jobs of one's own, earliest first, instead of the scenario's arrivals."""
+    return Simulation(scenario, jobs, _random(scenario)).run()
+
+
+def _random(scenario: Scenario) -> Random:
+    return Random(scenario.seed)  # noqa: S311 - a simulation, to be repeated
 
 
 class Simulation:
@@ -119,17 +128,21 @@ class Simulation:
         self._chooser.finish(now, seq)
         failure = self._failure(job)
         if failure is None:
-            job.ended_at = now
+            job.ended_at, job.has_failed = now, job.fails
         else:
             self._plan(now, job, failure)
 
     # ---- how attempts end
 
     def _lasts(self, job: Job) -> float:
+        if job.lasts:
+            return job.lasts[job.attempts - 1]
         seconds = self._scenario.host(job.host).seconds
         return self._random.uniform(*seconds) if isinstance(seconds, list) else seconds
 
     def _failure(self, job: Job) -> Temporary | None:
+        if job.attempts < len(job.lasts):
+            return Temporary("http_503")
         host = self._scenario.host(job.host)
         if not (host.limited or host.failures):
             return None

@@ -14,7 +14,11 @@ KINDS: Final[tuple[Kind, ...]] = ("tenant", "priority", "host")
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One job. `ahead`: how many jobs of other tenants started between its arrival and its own first start."""
+    """One job. `ahead`: how many jobs of other tenants started between its arrival and its own first start.
+
+    `lasts`: how many seconds each of its attempts takes, if that is known; all but the last one fail, and that one too
+    if it `fails`.
+    """
 
     tenant: str
     priority: int
@@ -25,6 +29,8 @@ class Job:
     has_failed: bool = False
     attempts: int = 0
     ahead: int = 0
+    lasts: tuple[float, ...] = ()
+    fails: bool = False
 
     def name(self, kind: Kind) -> str:
         """Of its tenant, priority or host."""

@@ -1,8 +1,10 @@
 """What is simulated: tenants, hosts, slots, and when jobs come in. Read from TOML; times are seconds from the start."""
 
 import tomllib
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert
@@ -130,18 +132,51 @@ def shipped() -> list[str]:
     return sorted(file.stem for file in SHIPPED.glob("*.toml"))
 
 
-def read(name_or_file: str, *, seed: int | None = None) -> Scenario:
-    """A shipped scenario by its name, or a file of the user's own; with another `seed`, if one is given. ScenarioError
-    says what is wrong with it.
-    """
+def read(name_or_file: str) -> Scenario:
+    """A shipped scenario by its name, or a file of the user's own. ScenarioError says what is wrong with it."""
     path = SHIPPED / f"{name_or_file}.toml" if name_or_file in shipped() else Path(name_or_file)
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ScenarioError(f"{name_or_file} is no shipped scenario, and as a file: {reason}") from None
-    scenario = parse(text, folder=path.parent)
-    return scenario if seed is None else replace(scenario, seed=seed)
+    return parse(text, folder=path.parent)
+
+
+def changed(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    slots: int | None = None,
+    weights: Mapping[str, float] = MappingProxyType({}),
+    rates: Mapping[str, float | None] = MappingProxyType({}),
+) -> Scenario:
+    """The same with another seed, other slots, weights of tenants and rates of hosts, as far as they are given; a group
+    changes as a whole. ScenarioError for a name that is not in it.
+    """
+    tenants = {**scenario.tenants}
+    for name, weight in weights.items():
+        _must_be_in(name, "tenant", {*tenants, *(arrivals.tenant for arrivals in scenario.arrivals)})
+        tenants[name] = replace(tenants.get(name) or scenario.tenant(name), weight=weight)
+    hosts = {**scenario.hosts}
+    for name, rate in rates.items():
+        _must_be_in(name, "host", {*hosts, *(arrivals.host for arrivals in scenario.arrivals)})
+        hosts[name] = replace(hosts.get(name) or scenario.host(name), rate=rate)
+    other = replace(
+        scenario,
+        seed=scenario.seed if seed is None else seed,
+        slots=scenario.slots if slots is None else slots,
+        tenants=tenants,
+        hosts=hosts,
+    )
+    if problem := _problem_of_order(other):
+        raise ScenarioError(problem)
+    return other
+
+
+def _must_be_in(name: str, kind: str, names: set[str]) -> None:
+    if name not in names:
+        raise ScenarioError(f"there is no {kind} {name!r} in it")
 
 
 def parse(text: str, *, folder: Path = Path()) -> Scenario:

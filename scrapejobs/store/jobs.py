@@ -44,6 +44,15 @@ def view(ids: Sequence[UUID], *, tenant_id: int) -> Steps[list[Row]]:
 
 
 @verb()
+def arrived(*, since: datetime, limit: int) -> Steps[list[Row]]:
+    """The newest jobs that came in since then, of all tenants, with the seconds of each attempt: the rows of
+    `job/arrived.sql`.
+    """
+    params = {"since": since, "from_id": first_at(since - CLOCK_SLACK), "limit": limit}
+    return (yield Statement("job/arrived", params))
+
+
+@verb()
 def n_waiting(tenant_id: int, *, limit: int) -> Steps[int]:
     """How many of a tenant's jobs wait, `limit` at most."""
     rows = yield Statement("job/n_waiting", {"tenant_id": tenant_id, "limit": limit})

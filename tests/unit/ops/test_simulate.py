@@ -55,6 +55,26 @@ def test_an_expectation_that_is_not_met_fails_the_command(mine: Callable[[float]
     assert failure.value.returncode == 1
 
 
+@pytest.mark.req("FR-12")
+def test_slots_weights_and_rates_of_a_scenario_can_be_changed(mine: Callable[[float], str]):
+    report = json.loads(told(mine(9), "--json", "--slots", "1", "--weight", "a=2", "--host-rate", "h=0.25"))
+    assert report["slots"] == 1
+    assert report["rows"][0]["wait_max"] == 8  # one start in four seconds
+
+
+@pytest.mark.parametrize("change", [("--weight", "nobody=2"), ("--host-rate", "nowhere=1")])
+def test_a_change_of_what_is_not_in_the_scenario_is_wrong_use(change: tuple[str, str], mine: Callable[[float], str]):
+    with pytest.raises(CommandError, match="there is no") as failure:
+        told(mine(9), *change)
+    assert failure.value.returncode == 2
+
+
+@pytest.mark.parametrize("wrong", [("--replay", "1"), ("--replay", "31d"), ("--weight", "a"), ("--slots", "0")])
+def test_a_wrong_option_is_refused(wrong: tuple[str, str]):
+    with pytest.raises(CommandError):
+        told(*wrong)
+
+
 def test_without_a_name_the_shipped_scenarios_are_listed():
     assert "sixty-tenants" in told()
     assert {"name": "sixty-tenants", "title": "sixty tenants share by weight"} in json.loads(told("--json"))

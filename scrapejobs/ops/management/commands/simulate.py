@@ -1,34 +1,52 @@
+import argparse
+import re
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from scrapejobs.ops.console import WRONG_USE, plain_errors, print_json, print_table, whole
-from scrapejobs.simulation.engine import simulate
+from scrapejobs.ops.console import WRONG_USE, number, or_none, plain_errors, print_json, print_table, whole
+from scrapejobs.ops.replay import replay
+from scrapejobs.simulation.engine import simulate, simulate_jobs
+from scrapejobs.simulation.record import Record
 from scrapejobs.simulation.report import COLUMNS, Report, report_of
-from scrapejobs.simulation.scenario import ScenarioError, read, shipped
+from scrapejobs.simulation.scenario import Scenario, ScenarioError, changed, read, shipped
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST_S = 30 * UNITS["d"]
 
 
 class Command(BaseCommand):
     help = (
-        "Lives through a scenario on virtual time, with the picker that the dispatcher uses and no database: who gets "
-        "which share, and who waits how long. Fails when the scenario's expectations are not met. Without a name it "
-        "lists the scenarios that come with the product."
+        "Lives through a scenario, or the last hours from the database, on virtual time with the picker that the "
+        "dispatcher uses: who gets which share, and who waits how long. Fails when the scenario's expectations are not "
+        "met. Without a name it lists the scenarios that come with the product."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("scenario", nargs="?", metavar="NAME|FILE", help="a shipped scenario, or a TOML file")
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument("scenario", nargs="?", metavar="NAME|FILE", help="a shipped scenario, or a TOML file")
+        source.add_argument("--replay", type=span, metavar="TIME", help="the jobs of the last 90s, 30m, 24h or 7d")
+        parser.add_argument("--slots", type=whole(least=1), help="other slots than the scenario's or the workers'")
+        parser.add_argument(
+            "--weight", action="append", default=[], type=named(number(above=0)), metavar="TENANT=N",
+            help="another weight of a tenant",
+        )  # fmt: skip
+        parser.add_argument(
+            "--host-rate", action="append", default=[], type=named(or_none(number(above=0))), metavar="HOST=N",
+            help="another rate of a host, or none",
+        )  # fmt: skip
         parser.add_argument("--seed", type=whole(least=0), help="another seed for all that is random")
         parser.add_argument("--json", action="store_true", help="as JSON")
 
     @plain_errors
     def handle(self, **options: Any) -> None:
         try:
-            if options["scenario"] is None:
+            if options["scenario"] is None and options["replay"] is None:
                 self._list(as_json=options["json"])
                 return
-            scenario = read(options["scenario"], seed=options["seed"])
-            report = report_of(scenario, simulate(scenario))
+            report = report_of(*_lived(options))
         except ScenarioError as error:
             raise CommandError(str(error), returncode=WRONG_USE) from None
         if options["json"]:
@@ -52,3 +70,39 @@ class Command(BaseCommand):
         self.stdout.write("")
         findings = [[f.is_met, f.expected, f.found] for f in report.expectations]
         print_table(self.stdout, ("met", "expected", "found"), findings)
+
+
+def _lived(options: dict[str, Any]) -> tuple[Scenario, Record]:
+    changes = {
+        "seed": options["seed"],
+        "slots": options["slots"],
+        "weights": dict(options["weight"]),
+        "rates": dict(options["host_rate"]),
+    }
+    if options["replay"] is None:
+        scenario = changed(read(options["scenario"]), **changes)
+        return scenario, simulate(scenario)
+    scenario, jobs = replay(options["replay"], slots=options["slots"])
+    scenario = changed(scenario, **changes)
+    return scenario, simulate_jobs(scenario, jobs)
+
+
+def span(text: str) -> float:
+    """An argument that is a time span such as 24h, in seconds."""
+    match = re.fullmatch(r"(\d{1,9})([smhd])", text, re.ASCII)
+    seconds = int(match[1]) * UNITS[match[2]] if match else 0
+    if not 0 < seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 24h or 7d, and at most 30d")
+    return seconds
+
+
+def named(kind: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
+    """An argument NAME=VALUE; a name may hold a `=`."""
+
+    def parse(text: str) -> tuple[str, Any]:
+        name, equals, value = text.rpartition("=")
+        if not (name and equals):
+            raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+        return name, kind(value)
+
+    return parse
