@@ -1,5 +1,6 @@
 """The composition root: which role runs which loops, and with what. The only place that hands settings out."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from scrapejobs.worker.permits import Permits
 from scrapejobs.worker.reporter import Reporter
 from scrapejobs.worker.runner import FetchRunner, Runner
 from scrapejobs.worker.slots import Slots
+
+LEAVE_S: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -278,9 +281,10 @@ def _crew(
 ) -> Crew:
     async def leave() -> None:
         try:
-            await hand_over()
-            await announcer.leave()
-        except psycopg.OperationalError as error:
+            async with asyncio.timeout(LEAVE_S):
+                await hand_over()
+                await announcer.leave()
+        except (psycopg.OperationalError, TimeoutError) as error:
             events.loop_failed("leave", error)  # leases and epochs end by themselves
 
     return Crew([*loops, announcer], drain, leave)

@@ -65,12 +65,13 @@ class Claimer:
         return self._poll_s
 
     async def drain(self, *, grace_s: float, report_s: float = REPORT_S) -> None:
-        """Claims no more; lets what runs finish within `grace_s`, then hands the rest back (P8). What cannot be
-        reported within `report_s`, because the database is away, is left to the sweeper.
+        """Claims no more; lets what runs finish, and hands the rest back in time for that to be told within `grace_s`
+        (P8), or in half of it if it is short. What cannot be told within `report_s`, because the database is away, is
+        left to the sweeper.
         """
         self.draining = True
         events.worker_draining(len(self._slots.held))
-        if await self._empty_within(grace_s):
+        if await self._empty_within(max(grace_s - report_s, grace_s / 2)):
             return
         for held in self._slots.fetching():
             held.break_off(Break.DRAINED)

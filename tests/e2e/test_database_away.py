@@ -19,7 +19,7 @@ def check_unavailable(answer: requests.Response) -> None:
     assert int(answer.headers["Retry-After"]) > 0
 
 
-@pytest.mark.req("P10")
+@pytest.mark.req("NFR-3")
 @pytest.mark.case("S7")
 def test_while_postgres_is_away_every_page_answers_503(service: Service, target: Target) -> None:
     service.start_all()
@@ -68,7 +68,7 @@ def no_connection_left(database_url: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.req("P10")
+@pytest.mark.req("NFR-3")
 def test_while_postgres_has_no_connection_left_clients_are_told_and_afterwards_all_goes_on(
     service: Service, target: Target
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a client is told while Postgres cannot do what the request needs: 503, and when to come again (P10)."""
+"""What a client is told while Postgres cannot do what the request needs: 503, and when to come again (NFR-3)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ async def read_only(conn: Conn, client: Client) -> AsyncIterator[None]:
     await conn.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
 
 
-@pytest.mark.req("P10")
+@pytest.mark.req("NFR-3")
 async def test_a_request_whose_connection_is_cut_is_answered_503_and_the_next_one_is_served(
     conn: Conn, client: Client, database_url: str
 ) -> None:
@@ -84,7 +84,7 @@ async def test_a_request_whose_connection_is_cut_is_answered_503_and_the_next_on
     assert await count(conn, "job") == 1
 
 
-@pytest.mark.req("P10")
+@pytest.mark.req("NFR-3")
 @pytest.mark.usefixtures("read_only")
 async def test_a_server_that_takes_no_writes_is_503_and_the_next_request_looks_for_another(
     conn: Conn, client: Client
