@@ -325,7 +325,7 @@ async def test_two_claims_at_once_take_different_jobs_without_waiting(conn: Conn
     claim = transitions.claim(worker_id=UUID(int=7), worker="w7", limit=2, lease_s=30.0)
     async with Link(database_url) as other, conn.transaction():
         first = {row["job_id"] for row in await run_async(conn, claim)}
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(30):
             second = {row["job_id"] for row in await other.run(claim)}
     assert len(first) == len(second) == 2
     assert first | second == {job.id for job in jobs}
