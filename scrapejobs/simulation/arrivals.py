@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -13,12 +13,18 @@ from scrapejobs.simulation.scenario import Arrivals, Scenario, ScenarioError, me
 
 COLUMNS: Final = ("at", "tenant", "priority", "host")
 
+MOST: Final = 1_000_000
+"""More jobs than that take minutes and gigabytes."""
 
-def jobs_of(scenario: Scenario, random: Random) -> list[Job]:
+
+def jobs_of(scenario: Scenario, random: Random, *, most: int = MOST) -> list[Job]:
     """All jobs of a scenario, by arrival; those of one moment in the order of the file, tenants of a group in turn.
-    ScenarioError when a CSV file cannot be read.
+    ScenarioError when a CSV file cannot be read, or when they are more than `most`.
     """
-    jobs = [job for arrivals in scenario.arrivals for job in _jobs_of(arrivals, scenario, random)]
+    arriving = (job for arrivals in scenario.arrivals for job in _jobs_of(arrivals, scenario, random))
+    jobs = list(islice(arriving, most + 1))
+    if len(jobs) > most:
+        raise ScenarioError(f"more than {most:,} jobs come in")
     return sorted((job for job in jobs if job.arrived_at < scenario.end), key=lambda job: job.arrived_at)
 
 

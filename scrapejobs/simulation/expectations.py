@@ -45,16 +45,21 @@ class Shares(_Expectation, frozen=True, tag="shares"):
     shares: dict[str, float] = {}
     within: Annotated[float, Meta(ge=0)] = 0.02
 
-    def check(self, record: Record) -> Finding:
+    def text(self) -> str:
+        return self.title(f"shares of {self.of} by {self.by}: {_list(self.shares)} within {self.within:.1%}")
+
+    def found(self, record: Record) -> dict[str, float]:
+        """The share of each name; none at all when nothing was seen."""
         seen = record.started if self.of == "started" else record.finished
         counts = Counter(job.name(self.by) for job in seen(since=self.since, until=self.until))
-        total = max(1, counts.total())
-        found = {name: _total(counts, name) / total for name in self.shares}
-        is_met = counts.total() > 0 and all(
+        return {name: _total(counts, name) / counts.total() for name in self.shares} if counts else {}
+
+    def check(self, record: Record) -> Finding:
+        found = self.found(record)
+        is_met = bool(found) and all(
             abs(found[name] - share) <= self.within * share + 1e-9 for name, share in self.shares.items()
         )
-        text = self.title(f"shares of {self.of} by {self.by}: {_list(self.shares)} within {self.within:.1%}")
-        return Finding(text, _list(found) if counts else f"nothing {self.of}", is_met)
+        return Finding(self.text(), _list(found) if found else f"nothing {self.of}", is_met)
 
 
 class _OfSome(_Expectation, frozen=True):

@@ -20,10 +20,10 @@ EVERY_OTHER: Final = "*"
 """The name of the host whose settings hold for all that are not named."""
 
 Priority = Literal["high", "normal", "low"]
-Above0 = Annotated[float, Meta(gt=0)]
-AtLeast0 = Annotated[float, Meta(ge=0)]
+Above0 = Annotated[float, Meta(gt=0, le=1e9)]
+AtLeast0 = Annotated[float, Meta(ge=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Count = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Pair = Annotated[list[Above0], Meta(min_length=2, max_length=2)]  # msgspec 0.23 misreads a tuple beside a bounded float
 
 

@@ -75,6 +75,13 @@ def test_a_wrong_option_is_refused(wrong: tuple[str, str]):
         told(*wrong)
 
 
+def test_the_page_is_written_where_it_is_asked_for(mine: Callable[[float], str], tmp_path: Path):
+    told(mine(1), "--html", str(tmp_path / "mine.html"))
+    assert "<title>mine</title>" in (tmp_path / "mine.html").read_text("utf-8")
+    with pytest.raises(CommandError, match="No such file"):
+        told(mine(1), "--html", str(tmp_path / "no" / "mine.html"))
+
+
 def test_without_a_name_the_shipped_scenarios_are_listed():
     assert "sixty-tenants" in told()
     assert {"name": "sixty-tenants", "title": "sixty tenants share by weight"} in json.loads(told("--json"))

@@ -1,10 +1,12 @@
 """What a simulation does with time, limits and failures; each figure follows from the scenario by arithmetic."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from scrapejobs.domain.picking import HostLimits
+from scrapejobs.simulation.arrivals import jobs_of
 from scrapejobs.simulation.engine import simulate
 from scrapejobs.simulation.record import Record, percentile, rows
 from scrapejobs.simulation.scenario import ScenarioError, changed, parse, read
@@ -136,6 +138,24 @@ def test_a_csv_file_that_makes_no_sense_is_refused(text: str, tmp_path: Path):
     (tmp_path / "mine.csv").write_text(text)
     with pytest.raises(ScenarioError, match=r"mine\.csv"):
         simulate(parse('title = "csv"\nslots = 1\narrivals = [{ csv = "mine.csv" }]', folder=tmp_path))
+
+
+def test_a_scenario_without_an_arrival_in_its_time_is_empty():
+    record = simulate(
+        parse("""
+        title = "empty"
+        slots = 1
+        duration = 5
+        arrivals = [{ tenant = "t", host = "h", at = 6, jobs = 1 }]
+    """)
+    )
+    assert (record.jobs, record.starts, record.ended_at, record.jain()) == ([], [], 5, 1.0)
+
+
+def test_more_jobs_than_can_be_lived_through_are_refused():
+    flood = parse('title = "flood"\nslots = 1\narrivals = [{ tenant = "t", host = "h", per_s = 1e9, until = 1e9 }]')
+    with pytest.raises(ScenarioError, match="more than 1,000 jobs"):
+        jobs_of(flood, Random(1), most=1000)
 
 
 def watch(limits: HostLimits) -> tuple[Watch, list[str]]:

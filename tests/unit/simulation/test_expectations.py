@@ -74,6 +74,8 @@ def test_what_is_not_so_is_not_met(expectation: str, seen: str):
         (("slots = 1", "slots = 1\nhosts.h.seconds = [1, -2]"), "seconds"),
         (("slots = 1", "slots = 1\nhosts.h.seconds = [1]"), "seconds"),
         (("slots = 1", "slots = "), "Invalid value"),
+        (("slots = 1", "slots = 1\nduration = inf"), "duration"),
+        (("slots = 1", "slots = 1\nduration = nan"), "duration"),
         (('kind = "jain"', 'kind = "luck"'), "luck"),
     ],
 )

@@ -1,6 +1,7 @@
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -8,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scrapejobs.ops.console import WRONG_USE, number, or_none, plain_errors, print_json, print_table, whole
 from scrapejobs.ops.replay import replay
 from scrapejobs.simulation.engine import simulate, simulate_jobs
+from scrapejobs.simulation.page import page_of
 from scrapejobs.simulation.record import Record
 from scrapejobs.simulation.report import COLUMNS, Report, report_of
 from scrapejobs.simulation.scenario import Scenario, ScenarioError, changed, read, shipped
@@ -38,6 +40,7 @@ class Command(BaseCommand):
             help="another rate of a host, or none",
         )  # fmt: skip
         parser.add_argument("--seed", type=whole(least=0), help="another seed for all that is random")
+        parser.add_argument("--html", type=Path, metavar="FILE", help="writes a page with charts, too")
         parser.add_argument("--json", action="store_true", help="as JSON")
 
     @plain_errors
@@ -46,9 +49,12 @@ class Command(BaseCommand):
             if options["scenario"] is None and options["replay"] is None:
                 self._list(as_json=options["json"])
                 return
-            report = report_of(*_lived(options))
+            scenario, record = _lived(options)
         except ScenarioError as error:
             raise CommandError(str(error), returncode=WRONG_USE) from None
+        report = report_of(scenario, record)
+        if options["html"] is not None:
+            _write(options["html"], page_of(scenario, record, report))
         if options["json"]:
             print_json(self.stdout, report)
         else:
@@ -85,6 +91,13 @@ def _lived(options: dict[str, Any]) -> tuple[Scenario, Record]:
     scenario, jobs = replay(options["replay"], slots=options["slots"])
     scenario = changed(scenario, **changes)
     return scenario, simulate_jobs(scenario, jobs)
+
+
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, "utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from None
 
 
 def span(text: str) -> float:
