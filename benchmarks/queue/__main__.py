@@ -6,12 +6,14 @@ their own workers on jobs that do nothing. Compare within a run: the machine's s
 """
 
 import asyncio
+import json
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from benchmarks.queue import probes
-from benchmarks.queue.stand import Counter, Stand, rate_of, seed_ours, seed_peers, stand
+from benchmarks.queue.stand import Counter, Stand, rate_of, seed_entries, seed_ours, seed_peers, stand
 
 SECONDS = 8.0
 SHORT, DEEP, PAUSED = 120_000, 1_000_000, 400_000
@@ -72,6 +74,19 @@ def depth(stand: Stand) -> None:
     show("drain, 400,000 more on a paused host", paused, f"{paused / short:.2f} of the short queue (target 0.8)")
 
 
+def rebuild(stand: Stand) -> None:
+    """How long a new dispatcher reads a million entries, and what they add to its memory."""
+    for what, lane in LANES.items():
+        seed_entries(stand, DEEP, lane=lane)
+        scheduler = stand.start("manage.py", "run_role", "scheduler", "--metrics-port", "0", is_read=True)
+        assert scheduler.stdout is not None
+        elected = next(line for line in scheduler.stdout if "dispatcher_elected" in line)
+        seconds, memory = json.loads(elected)["rebuild_s"], Path(f"/proc/{scheduler.pid}/status").read_text()
+        rss = next(int(line.split()[1]) for line in memory.splitlines() if line.startswith("VmRSS")) / 1024
+        stand.stop_all()
+        print(f"rebuild, 1,000,000 queued in {what:17} {seconds:6.2f} s, {rss:4.0f} MiB rss (target 5 s)", flush=True)
+
+
 def snapshot(stand: Stand) -> None:
     """The median time of a claim while a snapshot is held open elsewhere: the last tenth against the first."""
     seed_ours(stand, 100_000)
@@ -113,9 +128,16 @@ def enqueue(stand: Stand) -> None:
     show("publish", asyncio.run(probes.publishes(stand.url())))
 
 
+LANES = {
+    "3,600 lanes": "i %% 3, i %% 60, 'h' || (i / 180) %% 20",
+    "one lane": "1, 1, 'h'",
+    "200,000 lanes": "1, i %% 60, 'h' || i %% 200000",
+}
+
 CELLS: dict[str, Callable[[Stand], None]] = {
     "drain": drain,
     "depth": depth,
+    "rebuild": rebuild,
     "snapshot": snapshot,
     "latency": latency,
     "enqueue": enqueue,

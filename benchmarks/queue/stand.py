@@ -107,6 +107,18 @@ def seed_ours(stand: Stand, n: int, *, paused: int = 0) -> None:
         conn.execute("CHECKPOINT")
 
 
+def seed_entries(stand: Stand, n: int, *, lane: str) -> None:
+    """`n` queue entries without their jobs, for a dispatcher to read. `lane` gives priority, tenant and host of `i`."""
+    with stand.connect() as conn:
+        conn.execute("TRUNCATE queued")
+        conn.execute(
+            f"INSERT INTO queued (job_id, priority, tenant_id, host) SELECT gen_random_uuid(), {lane}"  # noqa: S608
+            " FROM generate_series(1, %s) i",
+            [n],
+        )
+        conn.execute("VACUUM (ANALYZE) queued")
+
+
 PARAMS = (
     '{"method": "GET", "headers": {}, "query": {}, "body": null, "json": null, "timeout_s": 60, "max_bytes": 1048576,'
     ' "follow_redirects": true, "accept_statuses": [], "retry_unsafe": false, "expect": null}'
