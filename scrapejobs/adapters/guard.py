@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from ipaddress import IPv4Address, ip_address
-from types import MappingProxyType
 from typing import Any, Literal
 
 import aiohttp
@@ -72,7 +71,7 @@ class Dial:
             address_family=self.family,
             redirects=tuple(self.redirects),
             wire_requests=self.wire_requests,
-            timings=MappingProxyType(dict(self.timings)),
+            timings=dict(self.timings),
         )
 
     @property

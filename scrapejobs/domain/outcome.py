@@ -37,7 +37,7 @@ class Exchange:
     address_family: Literal["ipv4", "ipv6"] | None = None
     redirects: tuple[Hop, ...] = ()
     wire_requests: int = 0
-    timings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    timings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import Picker
@@ -23,6 +22,10 @@ WINDOW: Final = 64
 """Entries of a lane that are held at first: a queue of millions is not held in memory (docs/picking.md)."""
 LANES_AT_ONCE: Final = 500
 MOST_AT_ONCE: Final = 1000
+STOCKED_S: Final = 0.01
+"""How soon it looks again while ready holds more than the free slots can take: it looks less often, and moves more at
+once, when nobody waits for it."""
+TIDY_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Term:
         self._snapshot = ""
         self._last_pos: int | None = None
         self._waiting = 0
+        self._is_stocked = False
+        self._began_at = self._tidied_at = clock()
         self.picker = Picker(
             limits_of=rules.limits_of,
             share_of=rules.share_of,
@@ -94,6 +99,9 @@ class Term:
         return n_queued
 
     async def tick(self) -> float:
+        if self._is_stocked:
+            await asyncio.sleep(self._began_at + STOCKED_S - self._clock())
+        self._began_at = self._clock()
         self.lease.check()
         await self._read_appended()
         await self._forgetting.step()
@@ -106,6 +114,7 @@ class Term:
         await self._permitting.step()
         wanted = min(max(free + self._turnover.soon(), 0), MOST_AT_ONCE)
         moved = await self._dispatch(wanted) if wanted and self.picker.queued else 0
+        self._is_stocked = self._waiting > max(free, 0)
         await self._crowd.step()
         return self._rest(moved, wanted)
 
@@ -160,33 +169,34 @@ class Term:
         self.picker.refill(self._clock(), priority=priority, tenant=tenant, host=host, seqs=seqs, has_more=has_more)
 
     async def _learn_what_ended(self) -> int:
-        """Forgets what has ended, hears who asks for a permit; how many slots of live workers are free for more."""
-        await self._take_back_old()
-        running, self._waiting, seqs = dict[UUID, int](), 0, list(self.picker.outstanding)
-        if seqs:
-            state = await self._link.run(dispatch.outstanding(seqs, known=self.picker.asking))
-            running, self._waiting, now = state.running, state.waiting, self._clock()
-            for seq in seqs:
-                if seq not in state.seqs:
-                    self.picker.finish(now, seq)
-            self._permitting.hear(state.asks)
-            await self._raise_floor(state.lowest_pos)
-        workers = await self._link.run(dispatch.workers(alive_s=self._pace.alive_s))
-        free = sum(max(0, slots - running.get(worker, 0)) for worker, slots in workers.items())
-        return free - self._waiting
+        """Forgets what has ended, hears who asks for a permit; how many slots of live workers are free for more than
+        waits in ready.
+        """
+        seqs = list(self.picker.outstanding)
+        state = await self._link.run(dispatch.outstanding(seqs, alive_s=self._pace.alive_s, known=self.picker.asking))
+        self._waiting, now = state.waiting, self._clock()
+        for seq in seqs:
+            if seq not in state.seqs:
+                self.picker.finish(now, seq)
+        self._permitting.hear(state.asks)
+        await self._tidy(state.lowest_pos)
+        return state.free - self._waiting
 
-    async def _take_back_old(self) -> None:
-        """Ready rows that no worker took in time give their slot and token back, and wait in their queue again."""
-        if not self._waiting:
-            return
-        back = await self._link.run(dispatch.take_back(epoch=self.epoch, ready_ttl_s=self._pace.ready_ttl_s))
+    async def _tidy(self, lowest_pos: int | None) -> None:
+        """Ready rows that no worker took in time give their slot and token back, and wait in their queue again; claims
+        are told where to begin. Both bear some lateness.
+        """
         now = self._clock()
-        for seq in back:
-            self.picker.give_back(now, seq)
-        if back:
-            events.ready_taken_back(len(back))
-
-    async def _raise_floor(self, lowest_pos: int | None) -> None:
+        if now - self._tidied_at < TIDY_S:
+            return
+        self._tidied_at = now
+        if self._waiting:
+            back = await self._link.run(dispatch.take_back(epoch=self.epoch, ready_ttl_s=self._pace.ready_ttl_s))
+            for seq in back:
+                self.picker.give_back(now, seq)
+            self._waiting -= len(back)
+            if back:
+                events.ready_taken_back(len(back))
         floor = lowest_pos or (self._last_pos + 1 if self._last_pos is not None else None)
         if floor is not None:
             await self._link.run(dispatch.set_floor(floor))

@@ -1,6 +1,7 @@
 """What the dispatcher asks of the database. Whatever moves an entry checks the epoch (ADR-0006)."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -103,32 +104,40 @@ def held() -> Steps[list[Row]]:
 @dataclass(frozen=True, slots=True)
 class Outstanding:
     """What still waits in ready (with the smallest living position) and who runs the rest. `asks`: attempts that ask
-    for a permit, each with its host, in the order in which they asked.
+    for a permit, each with its host, in the order in which they asked. `slots`: of each worker heard of of late that
+    takes jobs.
     """
 
     waiting: int
     lowest_pos: int | None
-    running: dict[UUID, int]
+    running: Mapping[UUID, int]
     seqs: set[int]
     asks: list[tuple[int, str]]
+    slots: dict[UUID, int]
+
+    @property
+    def free(self) -> int:
+        """Slots of live workers that nothing runs in."""
+        return sum(max(0, n - self.running.get(worker, 0)) for worker, n in self.slots.items())
 
 
 @verb()
-def outstanding(seqs: Sequence[int], *, known: Collection[int] = ()) -> Steps[Outstanding]:
-    """Which entries still wait or run; what is absent has ended. Asks that are `known` are not told again."""
-    rows = yield Statement("ready/outstanding", {"seqs": list(seqs), "known": list(known)})
+def outstanding(seqs: Sequence[int], *, alive_s: float, known: Collection[int] = ()) -> Steps[Outstanding]:
+    """Which entries still wait or run; what is absent has ended. Asks that are `known` are not told again. A worker
+    counts when it was heard of within `alive_s`.
+    """
+    rows = yield Statement("ready/outstanding", {"seqs": list(seqs), "known": list(known), "alive_s": alive_s})
+    workers = [row for row in rows if row["slots"] is not None]
     asks = sorted((row["asked_at"], row["seq"], row["asks"]) for row in rows if row["asks"] is not None)
-    positions = [row["pos"] for row in rows if row["pos"] is not None]
-    running: dict[UUID, int] = {}
-    for row in rows:
-        if row["worker_id"] is not None:
-            running[row["worker_id"]] = running.get(row["worker_id"], 0) + 1
+    held = [row for row in rows if row["slots"] is None and row["asks"] is None]
+    positions = [row["pos"] for row in held if row["pos"] is not None]
     return Outstanding(
-        len(positions),
-        min(positions, default=None),
-        running,
-        {row["seq"] for row in rows if row["asks"] is None},
-        [(seq, host) for _, seq, host in asks],
+        waiting=len(positions),
+        lowest_pos=min(positions, default=None),
+        running=Counter(row["worker_id"] for row in held if row["pos"] is None),
+        seqs={row["seq"] for row in held},
+        asks=[(seq, host) for _, seq, host in asks],
+        slots={row["worker_id"]: row["slots"] for row in workers},
     )
 
 
@@ -159,13 +168,6 @@ def take_back(*, epoch: int, ready_ttl_s: float) -> Steps[list[int]]:
 def set_floor(pos: int) -> Steps[None]:
     """Notes the smallest living position of ready, where claims start to look."""
     yield Statement("ready/floor", {"pos": pos})
-
-
-@verb()
-def workers(*, alive_s: float) -> Steps[dict[UUID, int]]:
-    """Slots of each worker heard of within `alive_s` that takes jobs."""
-    rows = yield Statement("service/workers", {"alive_s": alive_s})
-    return {row["id"]: row["slots"] for row in rows}
 
 
 @verb()

@@ -14,9 +14,11 @@ from scrapejobs.store.run import Verb, run_async
 T = TypeVar("T")
 
 # Small hot tables beside big cold ones: a plan made while a table was empty must not become a scan of a full one, a
-# claim must not wait long for a lock, and compiling a plan costs more than it saves.
+# claim must not wait long for a lock, and compiling a plan costs more than it saves. Planning costs more than carrying
+# out where a statement may touch any of fifty days: it is planned once, and looks at its days' partitions when it runs.
 _OPTIONS: Final = (
-    f"-c timezone=UTC -c enable_seqscan=off -c jit=off -c lock_timeout=2s -c statement_timeout=30s {STANDSTILL}"
+    "-c timezone=UTC -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan"
+    f" -c lock_timeout=2s -c statement_timeout=30s {STANDSTILL}"
 )
 
 

@@ -1,7 +1,7 @@
 """How ended attempts are told to `lease/report.sql`: outcome, plan and fence become one row each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -105,7 +105,7 @@ def _row(attempt: Ended, policy: RetryPolicy, random: Callable[[], float]) -> di
         "phase": getattr(outcome, "phase", None) or exchange.phase,
         "target_status": exchange.target_status,
         "bytes": exchange.bytes_read,
-        "exchange": {**asdict(replace(exchange, timings={})), "timings": dict(exchange.timings)},
+        "exchange": exchange,
     }
     if next_.reason:
         row |= {

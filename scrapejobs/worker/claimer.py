@@ -91,6 +91,7 @@ class Claimer:
             outcome = await self._outcome(held)
             if outcome is not None:
                 held.reporting = True
+                self._signal("slot")
                 await self._conclude(held, outcome)
         finally:
             del self._slots.held[held.seq]

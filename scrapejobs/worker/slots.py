@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+MOST_REPORTING: Final = 200
+"""So many ended attempts may wait for their report; with more, the worker claims less."""
 
 
 class Break(Enum):
@@ -54,7 +57,7 @@ class Held:
 
 @dataclass(slots=True)
 class Slots:
-    """`total` attempts at once; `held` by fence."""
+    """`total` fetches at once; `held` by fence, until they are reported."""
 
     total: int
     held: dict[int, Held] = field(default_factory=dict)
@@ -62,7 +65,11 @@ class Slots:
 
     @property
     def free(self) -> int:
-        return self.total - len(self.held)
+        """Room for so many more. What has ended and waits for its report to be noted takes up no slot, so that fetches
+        need not wait for commits; there may be `MOST_REPORTING` of it.
+        """
+        n_reporting = sum(held.reporting for held in self.held.values())
+        return min(self.total, self.total + MOST_REPORTING - n_reporting) - (len(self.held) - n_reporting)
 
     def fetching(self) -> Iterator[Held]:
         """Attempts that have not come to their report yet."""

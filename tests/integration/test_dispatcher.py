@@ -323,7 +323,7 @@ async def test_a_ready_row_that_nobody_takes_goes_back_with_its_slot_and_token(
     seq = (await one(conn, "SELECT seq FROM ready"))["seq"]
     await conn.execute("UPDATE ready SET ready_at = clock_timestamp() - interval '3 seconds'")
     await conn.execute("UPDATE service SET seen_at = '-infinity'")
-    await me.tick()
+    await me.tick(after_s=1.0)
     assert await where(conn, job.id) == ("queued", "queued")
     await conn.execute("UPDATE service SET seen_at = clock_timestamp()")
     await me.tick()
@@ -415,11 +415,11 @@ async def test_the_floor_rises_with_the_living_rows_and_hides_none(conn: Conn, s
         await make_job(conn)
     await me.tick()
     await claim(conn, 3)
-    await me.tick()
+    await me.tick(after_s=1.0)
     floor = (await one(conn, "SELECT last_value FROM ready_floor"))["last_value"]
     assert floor == (await one(conn, "SELECT min(pos) AS pos FROM ready"))["pos"]
     assert len(await claim(conn, 9)) == 1
-    await me.tick()
+    await me.tick(after_s=1.0)
     await conn.execute("UPDATE service SET slots = 9")
     await make_job(conn)
     await me.tick()

@@ -268,8 +268,8 @@ async def test_a_permit_whose_lease_ended_meanwhile_gives_its_slot_and_its_token
 async def test_asks_that_are_known_are_not_read_again(conn: Conn) -> None:
     job = await make_job(conn, status="running")
     await run_async(conn, permits.ask([Asked(job.seq, B, 1)]))
-    assert (await run_async(conn, dispatch.outstanding([job.seq]))).asks == [(job.seq, B)]
-    assert (await run_async(conn, dispatch.outstanding([job.seq], known=[job.seq]))).asks == []
+    assert (await run_async(conn, dispatch.outstanding([job.seq], alive_s=1.0))).asks == [(job.seq, B)]
+    assert (await run_async(conn, dispatch.outstanding([job.seq], alive_s=1.0, known=[job.seq]))).asks == []
 
 
 @pytest.mark.req("NFR-6")

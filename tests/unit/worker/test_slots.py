@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from scrapejobs.worker.slots import Break, Held, Slots
+from scrapejobs.worker.slots import MOST_REPORTING, Break, Held, Slots
 
 JOB = UUID(int=1)
 
@@ -21,6 +21,21 @@ def test_free_is_what_is_not_held_and_a_job_is_found_by_its_id() -> None:
     assert slots.free == 2
     assert slots.of_job(JOB) is one
     assert slots.of_job(UUID(int=2)) is None
+
+
+@pytest.mark.req("NFR-8")
+def test_what_waits_for_its_report_to_be_noted_takes_up_no_slot() -> None:
+    slots = Slots(3, {1: held(), 2: held(reporting=True)})
+    assert slots.free == 2
+
+
+@pytest.mark.req("NFR-10")
+def test_with_too_many_reports_waiting_there_is_less_room_and_in_the_end_none() -> None:
+    reporting = {seq: held(reporting=True) for seq in range(MOST_REPORTING + 1)}
+    slots = Slots(3, {-1: held()} | reporting)
+    assert slots.free == 1
+    slots.held[-2] = held(reporting=True)
+    assert slots.free == 0
 
 
 @pytest.mark.req("FR-5")
