@@ -68,7 +68,7 @@ def _held_at(host: str, hindrances: Hindrances) -> WaitingFor | None:
     if is_paused:
         return WaitingFor("host_paused", until, f"{host} is paused")
     if host in hindrances.trials:
-        return WaitingFor("circuit_open", hindrances.trials[host], f"{host} failed many times in a row")
+        return WaitingFor("circuit_open", hindrances.trials[host], f"{host} failed many times in a row or is busy")
     if hindrances.has_worker and host in hindrances.crowds:
         return WaitingFor("host_limit", hindrances.crowds[host], f"{host} takes no more at once")
     return None

@@ -22,7 +22,8 @@ from tests.integration.factories import (
 from tests.integration.schedulers import CIRCUIT, Scheduler, Schedulers, claim, end, take_lease_away
 
 HOST = "shop.example"
-BAD = failure("http_503", exchange=Exchange("headers", elapsed_s=0.1, target_status=503))
+BAD = failure("http_500", exchange=Exchange("headers", elapsed_s=0.1, target_status=500))
+BUSY = failure("http_429", exchange=Exchange("headers", elapsed_s=0.1, target_status=429))
 GOOD = failure("http_404", exchange=Exchange("headers", elapsed_s=0.1, target_status=404))
 
 
@@ -61,7 +62,7 @@ async def test_after_failures_in_a_row_nothing_starts_at_the_host_and_others_go_
     await make_worker(conn, slots=10)
     me = scheduler()
     await opened(conn, me)
-    assert await history(conn) == [{"host": HOST, "change": "opened", "reason": "http_503"}]
+    assert await history(conn) == [{"host": HOST, "change": "opened", "reason": "http_500"}]
     remaining = await one(conn, "SELECT extract(epoch FROM retry_at - clock_timestamp())::float8 AS s FROM circuit")
     assert 50 < remaining["s"] <= CIRCUIT.timeout_s
     held, free = await make_job(conn, host=HOST), await make_job(conn, host="other.example")
@@ -90,6 +91,36 @@ async def test_after_its_timeout_one_trial_at_a_time_goes_through_and_good_ones_
     await me.tick(after_s=0.6)
     assert await count(conn, "ready") == len(jobs) - CIRCUIT.success_threshold
     assert [row["change"] for row in await history(conn)] == ["opened", "closed"]
+    assert await count(conn, "circuit") == 0
+
+
+@pytest.mark.req("NFR-6")
+@pytest.mark.case("target-46")
+@pytest.mark.case("S21")
+async def test_a_busy_answer_holds_all_jobs_of_its_host_back_and_each_further_one_for_longer(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    await make_worker(conn, slots=10)
+    me = scheduler()
+    for rest_s in (1, 2, 4):
+        await run_one(conn, me, BUSY)
+        circuit = await one(
+            conn,
+            "SELECT extract(epoch FROM retry_at - (SELECT max(finished_at) FROM attempt))::float8 AS s,"
+            " reason, failures FROM circuit",
+        )
+        assert circuit["s"] == pytest.approx(rest_s, abs=0.5)
+        assert (circuit["reason"], circuit["failures"]) == ("http_429", 0)
+        held, free = await make_job(conn, host=HOST), await make_job(conn, host="other.example")
+        await me.tick()
+        assert await where(conn, held.id) == ("queued", "queued")
+        assert await where(conn, free.id) == ("queued", "ready")
+        await conn.execute("DELETE FROM queued")
+        await conn.execute("DELETE FROM ready")
+        await wait_out(conn)
+        await me.tick(after_s=61.0)
+    for _ in range(CIRCUIT.success_threshold):
+        await run_one(conn, me, GOOD)
     assert await count(conn, "circuit") == 0
 
 

@@ -4,10 +4,12 @@ from django.db import models
 class Circuit(models.Model):
     """A host's circuit breaker (FR-11). Closed while `retry_at` is NULL; then `failures` counts those in a row. Else
     open until `retry_at`, and from then on half-open: one trial at a time, of which `successes` in a row were good.
+    `busy` counts the answers 429 and 503 since it was closed.
     """
 
     host = models.TextField(primary_key=True)
     failures = models.IntegerField()
+    busy = models.IntegerField(default=0)
     successes = models.IntegerField()
     retry_at = models.DateTimeField(null=True)
     reason = models.TextField(null=True)

@@ -77,6 +77,46 @@ def test_it_is_open_only_after_a_failure_and_never_longer_than_its_timeout(
             assert circuit.retry_at == at(second + 60)
 
 
+def busy(second: float, *, began: float | None = None) -> Sign:
+    return Sign(False, "http_429", at(second if began is None else began), at(second), is_busy=True)
+
+
+@pytest.mark.req("NFR-6")
+def test_each_busy_answer_in_a_row_leaves_the_host_alone_twice_as_long_up_to_the_timeout() -> None:
+    circuit, rests = CLOSED, []
+    for _ in range(9):
+        began = circuit.retry_at or START
+        circuit = after(circuit, busy((began - START).total_seconds()), POLICY)
+        assert circuit.retry_at is not None
+        rests.append((circuit.retry_at - began).total_seconds())
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert circuit.reason == "http_429"
+
+
+@pytest.mark.req("NFR-6")
+def test_good_trials_close_what_busy_answers_opened_and_the_next_one_starts_anew() -> None:
+    resting = after_all(CLOSED, [busy(0), busy(0)], POLICY)
+    assert resting.retry_at == at(2)
+    assert after(resting, sign(1, good=True), POLICY) == resting
+    closed = after_all(resting, [sign(2, good=True), sign(3, good=True)], POLICY)
+    assert closed == CLOSED
+    assert after(closed, busy(4), POLICY).retry_at == at(5)
+
+
+@pytest.mark.req("NFR-6")
+@pytest.mark.case("target-46")
+@pytest.mark.parametrize("at_once", range(1, 9))
+def test_a_host_that_is_busy_for_all_is_hit_at_most_eight_times_in_its_first_minute(at_once: int) -> None:
+    """`at_once` jobs are under way when the first answer comes; then each trial starts the moment it may."""
+    circuit = after_all(CLOSED, [busy(0.01 * (1 + number), began=0) for number in range(at_once)], POLICY)
+    hits = [0.0] * at_once
+    while circuit.retry_at is not None and hits[-1] < 600:
+        hits.append((circuit.retry_at - START).total_seconds())
+        circuit = after(circuit, busy(hits[-1] + 0.01, began=hits[-1]), POLICY)
+    for first in hits:
+        assert sum(first <= hit < first + 60 for hit in hits) <= 8
+
+
 EXCHANGE = Exchange("headers", elapsed_s=1.0)
 AWAY = Exchange("headers", elapsed_s=1.0, redirects=(Hop("http://other.example/", 302),))
 RESULT = StoredResult("k", 1, "s", None, None, (), "http://h/", 200, "yes")
@@ -93,8 +133,12 @@ def failed(code: str, *, elapsed_s: float = 30.0) -> Outcome:
         (Stored(RESULT, EXCHANGE), "good"),
         (Stored(RESULT, AWAY), None),
         *((failed(f"http_{status}"), "good") for status in (400, 401, 403, 404, 410, 501, 505)),
-        *((failed(f"http_{status}"), "bad") for status in (500, 502, 503, 504)),
-        *((failed(f"http_{status}"), None) for status in (408, 425, 429)),
+        *((failed(f"http_{status}"), "bad") for status in (500, 502, 504)),
+        *((failed(f"http_{status}"), None) for status in (408, 425)),
+        *((failed(f"http_{status}"), "busy") for status in (429, 503)),
+        (failure("http_429", retry_after_s=0.0, exchange=EXCHANGE), "busy"),  # nonsense is None, the past is 0
+        (failure("http_429", retry_after_s=5.0, exchange=EXCHANGE), None),
+        (failure("http_503", retry_after_s=5.0, exchange=EXCHANGE), "bad"),
         *((failed(code), "bad") for code in ("connection_refused", "connection_reset", "disconnected")),
         *((failed(code), "bad") for code in ("unreachable", "too_slow", "body_incomplete", "body_corrupt")),
         (failed("timeout", elapsed_s=10.0), "bad"),

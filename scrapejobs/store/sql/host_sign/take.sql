@@ -5,6 +5,6 @@ WITH me AS MATERIALIZED (
 ), taken AS (
     DELETE FROM host_sign WHERE id = ANY (ARRAY (
         SELECT id FROM host_sign WHERE EXISTS (SELECT FROM me) ORDER BY id LIMIT %(limit)s::int))
-    RETURNING id, host, is_good, code, started_at, ended_at
+    RETURNING id, host, is_good, is_busy, code, started_at, ended_at
 )
-SELECT host, is_good, code, started_at, ended_at FROM taken ORDER BY id
+SELECT host, is_good, is_busy, code, started_at, ended_at FROM taken ORDER BY id

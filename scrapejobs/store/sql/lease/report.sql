@@ -49,9 +49,9 @@ WITH told AS MATERIALIZED (
     ON CONFLICT (name) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason
         WHERE host.paused_until IS NULL OR host.paused_until < excluded.paused_until
 ), signed AS (
-    INSERT INTO host_sign (host, is_good, code, started_at)
-    SELECT host, host_sign = 'good', code, started_at FROM ended
-    WHERE host_sign = 'bad' OR host_sign = 'good' AND (
+    INSERT INTO host_sign (host, is_good, is_busy, code, started_at)
+    SELECT host, host_sign = 'good', host_sign = 'busy', code, started_at FROM ended
+    WHERE host_sign IN ('bad', 'busy') OR host_sign = 'good' AND (
         EXISTS (SELECT FROM circuit WHERE circuit.host = ended.host)
         OR EXISTS (SELECT FROM host_sign AS earlier WHERE earlier.host = ended.host))
     ORDER BY seq
