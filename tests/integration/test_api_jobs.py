@@ -175,7 +175,7 @@ def test_a_queued_job_tells_what_holds_it(a: Client) -> None:
     assert read(a, job_id)["waiting_for"] == {
         "reason": "circuit_open",
         "until": "2100-01-01T00:00:00Z",
-        "detail": "www.example.com failed many times in a row",
+        "detail": "www.example.com failed many times in a row or is busy",
     }
     start(job_id)
     assert read(a, job_id)["waiting_for"] is None
