@@ -1,7 +1,7 @@
 """Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
 
 import asyncio
-from typing import Any, Protocol
+from typing import Final, Protocol
 
 import aiohttp
 
@@ -10,7 +10,8 @@ from scrapejobs.adapters.fetch_errors import FetchFailed
 from scrapejobs.adapters.guard import Dial
 from scrapejobs.adapters.spool import Spool, TooLarge
 
-_PIECES_BEFORE_OTHERS = 16  # decoded pieces until other jobs of this event loop get a turn
+_SLACK_BYTES: Final = 1024 * 1024  # what a coding may add to a body that it does not make smaller
+_PIECES_BEFORE_OTHERS: Final = 16  # decoded pieces until other jobs of this event loop get a turn
 
 
 class RateLimits(Protocol):
@@ -34,9 +35,8 @@ async def receive(
     length = response.content_length if response.method != "HEAD" else None
     if length is not None and length > max_bytes:
         raise TooLarge
-    decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())))
+    decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())), max_bytes=max_bytes)
     began_at = asyncio.get_running_loop().time()
-    protocol = response.connection and response.connection.protocol
 
     def slow_at() -> float | None:
         if not limits.min_rate_bytes_s:
@@ -47,25 +47,19 @@ async def receive(
         async with asyncio.timeout_at(slow_at()) as pace:
             async for data in response.content.iter_any():
                 dial.bytes_read += len(data)
+                if dial.bytes_read > max_bytes + _SLACK_BYTES:
+                    raise TooLarge
                 await _decode(decoder, data, spool=spool)
                 pace.reschedule(slow_at())
     except TimeoutError:
         raise FetchFailed("too_slow") from None
     except aiohttp.ClientPayloadError:
-        _check_not_cut(protocol)
-        if length is not None:
-            raise FetchFailed("body_incomplete", detail=f"got {dial.bytes_read} of {length} bytes") from None
-        raise
-    _check_not_cut(protocol)
+        got = dial.bytes_read = response.content.total_bytes
+        detail = "" if length is None else f"got {got} of {length} bytes"
+        raise FetchFailed("body_incomplete", detail=detail) from None
     for piece in decoder.end():
         await spool.write(piece)
     return decoder
-
-
-def _check_not_cut(protocol: Any) -> None:
-    """Refuse a body that an RST ended: without a length aiohttp takes it for whole, but its protocol knows."""
-    if protocol is not None and isinstance(protocol.exception(), OSError):
-        raise FetchFailed("connection_reset")
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:

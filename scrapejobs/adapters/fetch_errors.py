@@ -9,16 +9,11 @@ import ssl
 from collections.abc import Iterator
 
 import aiohttp
-from aiohttp.http_exceptions import (
-    BadStatusLine,
-    ContentLengthError,
-    HttpProcessingError,
-    LineTooLong,
-    TransferEncodingError,
-)
+from aiohttp.http_exceptions import HttpProcessingError
 
 from scrapejobs.adapters.decoding import BodyCorrupt, BodyTruncated
 from scrapejobs.adapters.guard import Dial, LookupFailed, NameNotFound
+from scrapejobs.adapters.http1 import HeadersTooLarge, NotHttp, ProtocolError
 from scrapejobs.adapters.spool import TooLarge
 from scrapejobs.domain.outcome import Failure, failure
 
@@ -33,7 +28,10 @@ class FetchFailed(Exception):  # noqa: N818 - says what it is
         self.retry_after_s = retry_after_s
 
 
-WIRE_ERRORS = (FetchFailed, TimeoutError, aiohttp.ClientError, OSError, TooLarge, BodyTruncated, BodyCorrupt)
+WIRE_ERRORS = (
+    *(FetchFailed, TimeoutError, aiohttp.ClientError, OSError, TooLarge, BodyTruncated, BodyCorrupt),
+    *(NotHttp, ProtocolError, HeadersTooLarge),
+)
 """What a fetch may meet outside; anything else is a bug of ours and goes on as an exception."""
 
 _BY_TYPE: tuple[tuple[type[BaseException], str], ...] = (
@@ -49,10 +47,9 @@ _BY_TYPE: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.InvalidURL, "invalid_url"),
     (ConnectionRefusedError, "connection_refused"),
     (ConnectionError, "connection_reset"),  # reset, aborted, broken pipe
-    (ContentLengthError, "body_incomplete"),
-    (TransferEncodingError, "body_incomplete"),
-    (LineTooLong, "headers_too_large"),
-    (BadStatusLine, "not_http"),  # the answer does not even begin with HTTP/
+    (HeadersTooLarge, "headers_too_large"),
+    (NotHttp, "not_http"),
+    (ProtocolError, "protocol_error"),
     (HttpProcessingError, "protocol_error"),
     (aiohttp.ServerDisconnectedError, "disconnected"),
     (aiohttp.ClientPayloadError, "body_incomplete"),
@@ -84,8 +81,6 @@ def failure_of(error: BaseException, dial: Dial) -> Failure:
 def _code_of(error: BaseException) -> str:
     # The root of the chain knows best: a wrapper's type says only where it was wrapped.
     for cause in reversed(list(_causes(error))):
-        if _has_too_many_headers(cause):
-            return "headers_too_large"
         for kind, code in _BY_TYPE:
             if isinstance(cause, kind):
                 return code
@@ -104,8 +99,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield seen
         os_error = getattr(seen, "os_error", None)  # aiohttp keeps the connection's error here
         seen = os_error if isinstance(os_error, BaseException) else seen.__cause__
-
-
-def _has_too_many_headers(error: BaseException) -> bool:
-    """Whether the parser gave up counting: it says so in words alone, which are its own and quote nobody."""
-    return isinstance(error, HttpProcessingError) and error.message == "Too many headers received"

@@ -18,6 +18,7 @@ from scrapejobs.adapters.body import receive
 from scrapejobs.adapters.fetch_errors import WIRE_ERRORS, FetchFailed, failure_of
 from scrapejobs.adapters.guard import Dial, Lookup, dialling
 from scrapejobs.adapters.spool import Spool
+from scrapejobs.adapters.strict import read_strictly
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.content_type import parse_content_type
 from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
@@ -127,7 +128,7 @@ class Fetcher:
         while True:
             async with await self._send(session, ask) as response:
                 dial.status = response.status
-                check_head(response, limits=self._limits, asked=ask.headers)
+                check_head(response, asked=ask.headers)
                 if not _is_redirect(response.status, request):
                     return await self._take(response, request, ask=ask, spool=spool, dial=dial)
                 dial.redirects.append(Hop(masked(ask.target.url), response.status))
@@ -140,7 +141,7 @@ class Fetcher:
             dial.asks = False
 
     async def _send(self, session: aiohttp.ClientSession, ask: _Ask) -> aiohttp.ClientResponse:
-        own = {"User-Agent": self._limits.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+        own = {"User-Agent": self._limits.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate, br, zstd"}
         headers: CIMultiDict[str] = CIMultiDict(own)
         headers.update(ask.headers)
         return await session.request(
@@ -202,10 +203,11 @@ class Fetcher:
 
     def _session(self, dial: Dial) -> aiohttp.ClientSession:
         limits = self._limits
+        connector = guard.guarded_connector(
+            limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
+        )
         return aiohttp.ClientSession(
-            connector=guard.guarded_connector(
-                limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
-            ),
+            connector=read_strictly(connector, limits),
             # The jar lives as long as the job's fetch: cookies of address hosts can be kept too.
             cookie_jar=aiohttp.CookieJar(unsafe=True, quote_cookie=False),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_timeout_s),
@@ -213,9 +215,6 @@ class Fetcher:
             requote_redirect_url=False,
             trust_env=False,
             skip_auto_headers=("Content-Type",),
-            max_line_size=limits.max_header_bytes,
-            max_field_size=limits.max_header_bytes,
-            max_headers=limits.max_headers,
             trace_configs=[_traces(dial)],
             middlewares=[_once],
         )

@@ -56,6 +56,8 @@ def configure(*, role: str, service: str, level: Level = "info") -> None:
     root.handlers = [_Records()]
     root.setLevel(logging.WARNING)
     logging.getLogger("_granian").setLevel(logging.INFO)
+    # aiohttp's warnings quote what a target sent, such as the names of its cookies.
+    logging.getLogger("aiohttp.internal").setLevel(logging.ERROR)
     # Django warns of every answer of 400 and above: a client's mistakes are for the metrics, not for the log.
     logging.getLogger("django.request").setLevel(logging.ERROR)
 

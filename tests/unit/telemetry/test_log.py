@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import structlog
+from aiohttp._cookie_helpers import parse_set_cookie_headers
 
 from scrapejobs.telemetry import log
 
@@ -145,4 +146,11 @@ def test_a_record_that_cannot_be_written_stops_nobody(stdout: Stdout, capsys: py
 def test_below_its_level_nothing_is_written(stdout: Stdout):
     log.configure(role="worker", service="w1", level="info")
     structlog.get_logger().debug("step")
+    assert lines(stdout) == []
+
+
+@pytest.mark.req("NFR-12")
+def test_what_a_target_sent_does_not_come_into_the_log_through_a_library(stdout: Stdout):
+    log.configure(role="worker", service="w1")
+    parse_set_cookie_headers(["sent by=a target"])
     assert lines(stdout) == []
