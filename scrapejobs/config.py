@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.domain.addresses import endpoint_of
 
 PREFIX = "SCRAPEJOBS_"
 SECRETS_DIR = Path("/run/secrets")
@@ -119,7 +119,9 @@ class Config(BaseSettings):
     # What may be reached
     egress_allow: Networks = ()
     egress_deny: Networks = ()
+    ports_allow: Ports = ()
     ports_deny: Ports = ()
+    own_endpoints: Names = ()
     callback_allow_http: bool = False
 
     # Politeness and fairness; per host and per tenant these are rows, these are what a row does not say
@@ -140,10 +142,19 @@ class Config(BaseSettings):
     link_ttl_s: Annotated[float, Field(gt=0, le=300)] = 300.0
     partitions_ahead_days: Annotated[int, Field(ge=2, le=60)] = 14
 
-    @field_validator("egress_allow", "egress_deny", "allowed_hosts", "ports_deny", mode="before")
+    @field_validator(
+        "egress_allow", "egress_deny", "allowed_hosts", "ports_allow", "ports_deny", "own_endpoints", mode="before"
+    )
     @classmethod
     def _split(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("own_endpoints")
+    @classmethod
+    def _have_ports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            endpoint_of(text)
+        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> "Config":
@@ -164,11 +175,6 @@ class Config(BaseSettings):
     def alive_s(self) -> float:
         """How long a process may be silent before it counts as gone: three heartbeats."""
         return self.heartbeat_s * HEARTBEATS_MISSED
-
-    @property
-    def egress_policy(self) -> EgressPolicy:
-        """Which addresses may be dialled."""
-        return EgressPolicy(allow=self.egress_allow, deny=self.egress_deny)
 
 
 def stack_env() -> Path:

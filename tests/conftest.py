@@ -19,7 +19,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from tests import servers
 
-settings.register_profile("chaos", max_examples=1500, stateful_step_count=60, deadline=None)  # --hypothesis-profile
+# --hypothesis-profile
+settings.register_profile("chaos", max_examples=1500, stateful_step_count=60, deadline=None)
+settings.register_profile("long", max_examples=20_000, deadline=None)
 
 UNIT = Path(__file__).parent / "unit"
 CHAOS = Path(__file__).parent / "chaos"

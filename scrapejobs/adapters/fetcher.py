@@ -40,7 +40,6 @@ class FetchLimits:
     """What the operator sets for every fetch of this process. Seconds and bytes."""
 
     policy: EgressPolicy
-    deny_ports: frozenset[int] = frozenset()
     dns_timeout_s: float = 5.0
     connect_timeout_s: float = 10.0  # dial and TLS handshake, for each address
     max_redirects: int = 10
@@ -195,7 +194,7 @@ class Fetcher:
 
     def _parse(self, url: str, *, invalid: str) -> Target:
         try:
-            return parse_target(url, policy=self._limits.policy, deny_ports=self._limits.deny_ports)
+            return parse_target(url, policy=self._limits.policy)
         except InvalidUrl:
             raise FetchFailed(invalid) from None
         except UrlNotAllowed as error:

@@ -9,23 +9,22 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from ipaddress import IPv4Address, ip_address
 from typing import Any, Literal
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from scrapejobs.adapters.lookup_threads import LookupThreads
 from scrapejobs.domain.addresses import Address, EgressPolicy, Verdict
 from scrapejobs.domain.outcome import Exchange, Hop, Phase
 
 Lookup = Callable[[str], Awaitable[list[Address]]]
 """All addresses of a name. Raises `NameNotFound`, or `LookupFailed` when another try may find it."""
 
-# The event loop's own executor has few threads: a few hanging look-ups would hold up the others.
-_LOOKUP_THREADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="lookup")
 _NOT_FOUND = frozenset({socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_FAMILY})
 
 
@@ -121,7 +120,7 @@ def guarded_socket_factory(policy: EgressPolicy) -> Callable[[Any], socket.socke
     def open_socket(addr_info: Any) -> socket.socket:
         _, kind, proto, _, sockaddr = addr_info
         address = ip_address(sockaddr[0])
-        _judge(address, policy=policy)
+        _judge(address, sockaddr[1], policy=policy)
         _enter("connect")
         is_v4 = isinstance(address, IPv4Address)
         if (dial := _dial.get()) is not None:
@@ -153,7 +152,7 @@ class GuardedResolver(AbstractResolver):
         if not addresses:
             raise NameNotFound("the name has no address")
         for address in addresses:
-            _judge(address, policy=self._policy)
+            _judge(address, port, policy=self._policy)
         return [_resolved(address, host=host, port=port) for address in addresses]
 
     async def close(self) -> None:
@@ -162,9 +161,8 @@ class GuardedResolver(AbstractResolver):
 
 async def system_lookup(host: str) -> list[Address]:
     """Ask the system's resolver, in a thread of its own (`Lookup`)."""
-    loop = asyncio.get_running_loop()
     try:
-        infos = await loop.run_in_executor(_LOOKUP_THREADS, _getaddrinfo, host)
+        infos = await _threads.run(partial(_getaddrinfo, host))
     except socket.gaierror as error:
         if error.errno in _NOT_FOUND:
             raise NameNotFound("no such name") from None
@@ -172,6 +170,9 @@ async def system_lookup(host: str) -> list[Address]:
     except UnicodeError:
         raise NameNotFound("not a name") from None
     return [ip_address(sockaddr[0]) for *_, sockaddr in infos]
+
+
+_threads = LookupThreads()
 
 
 class NotedTlsContext(ssl.SSLContext):
@@ -191,8 +192,8 @@ def tls_context() -> NotedTlsContext:
     return context
 
 
-def _judge(address: Address, *, policy: EgressPolicy) -> None:
-    verdict = policy.verdict(address)
+def _judge(address: Address, port: int, *, policy: EgressPolicy) -> None:
+    verdict = policy.verdict(address, port)
     if verdict is Verdict.ALLOW:
         return
     # aiohttp merges the errors of several addresses into one plain OSError: the note alone survives.

@@ -44,14 +44,12 @@ class WebhookClient:
         self,
         policy: EgressPolicy,
         *,
-        deny_ports: frozenset[int],
         dns_timeout_s: float,
         timeout_s: float,
         user_agent: str,
         lookup: Lookup | None = None,
     ) -> None:
         self._policy = policy
-        self._deny_ports = deny_ports
         self._dns_timeout_s = dns_timeout_s
         self._timeout_s = timeout_s
         self._user_agent = user_agent
@@ -61,7 +59,7 @@ class WebhookClient:
     async def post(self, url: str, *, event_id: str, secret: str, body: bytes) -> Answer:
         """Posts once. Every end that the outside can bring about is a value."""
         try:
-            target = parse_target(url, policy=self._policy, deny_ports=self._deny_ports)
+            target = parse_target(url, policy=self._policy)
         except (InvalidUrl, UrlNotAllowed):
             return Answer(None, "blocked_address")
         timestamp = int(time.time())

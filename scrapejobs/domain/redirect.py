@@ -1,7 +1,9 @@
-"""Where a redirect leads and how the next request is made (RFC 9110, section 15.4; RFC 3986, section 5)."""
+"""Where a redirect leads and how the next request is made (RFC 9110, section 15.4; RFC 3986, section 5).
+
+References are resolved here and not by `urllib.parse.urljoin`, which drops empty path segments and an empty query.
+"""
 
 import re
-from urllib.parse import urljoin
 
 from scrapejobs.domain.target import InvalidUrl, Target
 
@@ -20,16 +22,22 @@ def follow_location(base: Target, location: bytes) -> str:
     """
     if not location or _CONTROL.search(location):
         raise InvalidUrl("the redirect has no valid Location")
-    text = _readable(location)
+    text = _readable(location).partition("#")[0]
     origin_end = base.url.index("/", len(base.scheme) + len("://"))
-    origin, path = base.url[:origin_end], base.url[origin_end:]
+    origin, base_path = base.url[:origin_end], base.url[origin_end:].partition("?")[0]
     if _SCHEME.match(text):
         return text
     if text.startswith("//"):
         return f"{base.scheme}:{text}"
     if text.startswith("/"):
         return origin + text
-    return origin + urljoin(path, text)
+    if text.startswith("?"):
+        return origin + base_path + text
+    if not text:
+        return base.url
+    path, mark, query = text.partition("?")
+    merged = base_path[: base_path.rindex("/") + 1] + path
+    return origin + _without_dot_segments(merged) + mark + query
 
 
 def next_method(method: str, status: int) -> str:
@@ -37,6 +45,20 @@ def next_method(method: str, status: int) -> str:
     if (status == 303 and method != "HEAD") or (status in {301, 302} and method == "POST"):  # noqa: PLR2004
         return "GET"
     return method
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986, section 5.2.4, for a path that begins with a slash."""
+    segments = path.split("/")[1:]
+    kept: list[str] = []
+    for segment in segments:
+        if segment == ".." and kept:
+            kept.pop()
+        elif segment not in {".", ".."}:
+            kept.append(segment)
+    if segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)
 
 
 def _readable(location: bytes) -> str:

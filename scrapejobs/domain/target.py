@@ -15,13 +15,12 @@ from urllib.parse import quote, urlencode
 import idna
 
 from scrapejobs.domain.addresses import Address, EgressPolicy, Verdict
-from scrapejobs.domain.ports import is_port_allowed
 
 MAX_URL_CHARS = 4096
 MAX_HOST_CHARS = 253
 MAX_PORT = 65_535
-DEFAULT_PORTS = {"http": 80, "https": 443}
-WEB_SCHEMES = frozenset(DEFAULT_PORTS)
+DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+WEB_SCHEMES = frozenset({"http", "https"})
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"//([^/?#]+)([^#]*)(?:#.*)?", re.DOTALL)
@@ -35,9 +34,14 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last label that getaddrinfo rea
 _FORBIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 _JOINERS = frozenset("\u200c\u200d")
 
-# Names that mean this machine or its network (RFC 6761, 6762, 7686, 8375; ICANN's .internal). The reserved
-# .test and .example resolve nowhere and need no refusal.
-_SPECIAL_NAMES = ("localhost", "localdomain", "local", "internal", "onion", "invalid", "home.arpa")
+# Names that mean this machine or its network: IANA's special-use domain names (RFC 6761, 6762, 7686, 8375, 8880, 9462,
+# 9476, 9665), ICANN's .internal, what RFC 6762 (appendix G) finds in private use, and Google's metadata server. The
+# reserved .test and .example resolve nowhere and need no refusal.
+_SPECIAL_NAMES = frozenset(
+    {"localhost", "localhost4", "localhost6", "localdomain", "localdomain4", "localdomain6", "local", "internal"}
+    | {"onion", "alt", "invalid", "home.arpa", "resolver.arpa", "service.arpa", "ipv4only.arpa"}
+    | {"corp", "home", "intranet", "lan", "private", "metadata.goog"}
+)
 
 
 class InvalidUrl(ValueError):  # noqa: N818 - named as the API problem is
@@ -80,10 +84,10 @@ def parse_target(
     url: str,
     *,
     policy: EgressPolicy,
-    deny_ports: frozenset[int] = frozenset(),
     schemes: frozenset[str] = WEB_SCHEMES,
 ) -> Target:
-    """Read a URL and judge all that needs no look-up: scheme, name, port and literal addresses.
+    """Read a URL and judge all that needs no look-up: scheme, name, port and literal addresses. What is read reads the
+    same again.
 
     Raises `InvalidUrl` when it is not a URL as read here, `UrlNotAllowed` when it may not be fetched.
     """
@@ -96,15 +100,17 @@ def parse_target(
     if "@" in authority:
         raise InvalidUrl("the URL carries a user name or password: use an Authorization header")
     host, port_text, literal = _split_host(authority)
-    port = _port(port_text, scheme=scheme, deny=deny_ports)
+    port = _port(port_text, scheme=scheme)
     if literal is None:
         _check_name(host)
-    else:
-        _check_address(literal, policy=policy)
+    _check_allowed(host if literal is None else literal, port, policy=policy)
     netloc = f"[{host}]" if ":" in host else host
     if port != DEFAULT_PORTS[scheme]:
         netloc = f"{netloc}:{port}"
-    return Target(f"{scheme}://{netloc}{_wire_path(path)}", scheme, host, port, literal is not None)
+    wire = f"{scheme}://{netloc}{_wire_path(path)}"
+    if len(wire) > MAX_URL_CHARS:  # longer by its percent-encoding
+        raise InvalidUrl(f"the URL is longer than {MAX_URL_CHARS} characters")
+    return Target(wire, scheme, host, port, literal is not None)
 
 
 def with_query(url: str, query: Mapping[str, str]) -> str:
@@ -168,6 +174,8 @@ def _split_host(authority: str) -> tuple[str, str | None, Address | None]:
 def _ascii_host(written: str) -> str:
     labels = [_ascii_label(label) for label in written.removesuffix(".").split(".")]
     host = ".".join(labels)
+    if "_" in host and not written.isascii():  # other parsers then fall back to IDNA 2003, which maps
+        raise InvalidUrl("an internationalised name holds no underscore")
     if len(host) > MAX_HOST_CHARS:
         raise InvalidUrl(f"the host is longer than {MAX_HOST_CHARS} characters")
     return host
@@ -200,25 +208,25 @@ def _ipv4_literal(host: str, *, written: str) -> ipaddress.IPv4Address | None:
     return address
 
 
-def _port(text: str | None, *, scheme: str, deny: frozenset[int]) -> int:
+def _port(text: str | None, *, scheme: str) -> int:
     if text is None:
         return DEFAULT_PORTS[scheme]
     if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
         raise InvalidUrl("the port is not valid")
-    if not is_port_allowed(int(text), deny=deny):
-        raise UrlNotAllowed("port", f"port {int(text)} may not be fetched")
     return int(text)
 
 
 def _check_name(host: str) -> None:
     if "." not in host:
         raise UrlNotAllowed("address", "a name without a dot belongs to a local network")
-    if any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES):
+    if not _SPECIAL_NAMES.isdisjoint(name.removeprefix("*.") for name in names_over(host)):
         raise UrlNotAllowed("address", "the name belongs to a local network")
 
 
-def _check_address(address: Address, *, policy: EgressPolicy) -> None:
-    verdict = policy.verdict(address)
+def _check_allowed(host: str | Address, port: int, *, policy: EgressPolicy) -> None:
+    if not policy.ports.allows(port):
+        raise UrlNotAllowed("port", f"port {port} may not be fetched")
+    verdict = policy.verdict_of_name(host, port) if isinstance(host, str) else policy.verdict(host, port)
     if verdict is not Verdict.ALLOW:
         raise UrlNotAllowed("address", f"the address may not be fetched ({verdict})")
 

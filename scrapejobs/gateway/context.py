@@ -6,6 +6,7 @@ from functools import cache
 from django.conf import settings
 
 from scrapejobs.adapters.bus import SyncBus
+from scrapejobs.adapters.endpoints import egress_policy
 from scrapejobs.config import Config
 from scrapejobs.domain.addresses import EgressPolicy
 
@@ -14,7 +15,6 @@ from scrapejobs.domain.addresses import EgressPolicy
 class Context:
     config: Config
     policy: EgressPolicy
-    deny_ports: frozenset[int]
     bus: SyncBus
 
 
@@ -23,7 +23,6 @@ def context() -> Context:
     config: Config = settings.CONFIG
     return Context(
         config=config,
-        policy=config.egress_policy,
-        deny_ports=frozenset(config.ports_deny),
+        policy=egress_policy(config),
         bus=SyncBus(config.redis_url.get_secret_value()),
     )

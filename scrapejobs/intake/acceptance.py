@@ -79,7 +79,7 @@ def _stored(params: Params, context: Context) -> dict[str, Any]:
 
 def _target(url: str, context: Context) -> Target:
     try:
-        return parse_target(url, policy=context.policy, deny_ports=context.deny_ports)
+        return parse_target(url, policy=context.policy)
     except InvalidUrl as error:
         raise Problem("invalid-url", str(error), [Mistake("/url", "value", str(error))]) from None
     except UrlNotAllowed as error:
@@ -107,9 +107,7 @@ def _callback(request: JobRequest, *, origin: Origin, context: Context) -> str |
         return None
     schemes = WEB_SCHEMES if context.config.callback_allow_http else _HTTPS
     try:
-        target = parse_target(
-            request.callback_url, policy=context.policy, deny_ports=context.deny_ports, schemes=schemes
-        )
+        target = parse_target(request.callback_url, policy=context.policy, schemes=schemes)
     except (InvalidUrl, UrlNotAllowed) as error:
         raise _bad_callback(str(error)) from None
     own = {_place(f"//{origin.api_host}"), _place(context.config.api_url or "")}

@@ -10,7 +10,6 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
 from scrapejobs.config import Config
-from scrapejobs.domain.addresses import METADATA, Verdict
 
 TAG: Final = "scrapejobs"
 KEY_CHARS: Final = 32
@@ -30,12 +29,6 @@ def faults(config: Config) -> Iterator[CheckMessage]:
             f"SCRAPEJOBS_SECRET_KEY is shorter than {KEY_CHARS} characters: cursors and sessions can be forged",
             hint='Make one: python -c "import secrets; print(secrets.token_urlsafe(48))"',
             id="scrapejobs.E001",
-        )
-    if any(config.egress_policy.verdict(address) is Verdict.ALLOW for address in METADATA):
-        yield Error(
-            "SCRAPEJOBS_EGRESS_ALLOW reaches the cloud's metadata service: jobs could read its credentials",
-            hint="Name the few networks that you mean, or add the address to SCRAPEJOBS_EGRESS_DENY.",
-            id="scrapejobs.E002",
         )
     if "*" in config.allowed_hosts:
         yield Caution(

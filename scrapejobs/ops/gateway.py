@@ -35,11 +35,12 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             registry=metrics.registry_for_parent(folder),
         )
         _see_that_it_is_free(config)
-        health.serve(config.bind, metrics_port)
+        metrics_port = health.serve(config.bind, metrics_port)
         # A forked child would keep this process's settings, and count where nobody reads: what a metric writes to is
         # chosen when it is imported.
         multiprocessing.set_start_method("spawn")
         os.environ["SCRAPEJOBS_SURFACE"] = config.surface
+        os.environ["SCRAPEJOBS_METRICS_PORT"] = str(metrics_port)
         os.environ[NAME] = name
         server = Granian(
             FACTORY,

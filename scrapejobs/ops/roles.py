@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 
 from scrapejobs.adapters.bus import Bus
+from scrapejobs.adapters.endpoints import egress_policy
 from scrapejobs.adapters.fetcher import Fetcher, FetchLimits
 from scrapejobs.adapters.storage import object_store
 from scrapejobs.adapters.webhook_client import WebhookClient
@@ -219,8 +220,7 @@ def courier(around: Surroundings) -> Crew:
     """Delivers finish events to callback URLs."""
     config = around.config
     client = WebhookClient(
-        config.egress_policy,
-        deny_ports=frozenset(config.ports_deny),
+        egress_policy(config),
         dns_timeout_s=config.dns_timeout_s,
         timeout_s=config.callback_timeout_s,
         user_agent=config.user_agent,
@@ -258,8 +258,7 @@ def report_verb(config: Config) -> ReportVerb:
 
 def fetch_limits(config: Config) -> FetchLimits:
     return FetchLimits(
-        policy=config.egress_policy,
-        deny_ports=frozenset(config.ports_deny),
+        policy=egress_policy(config),
         dns_timeout_s=config.dns_timeout_s,
         connect_timeout_s=config.connect_timeout_s,
         max_redirects=config.max_redirects,

@@ -69,9 +69,13 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "user_agent": "The `User-Agent` unless the job names one.",
         },
         "What may be reached": {
-            "egress_allow": "Networks that may be fetched though the default denies them: `127.0.0.0/8` for tests.",
+            "egress_allow": "Networks that may be fetched though the default denies them: `127.0.0.0/8` for tests. "
+            "Cloud metadata and the service's own servers stay denied.",
             "egress_deny": "Networks that may not be fetched, whatever else says so.",
-            "ports_deny": "Ports that may not be fetched, beside the built-in list.",
+            "ports_allow": "Ports that may be fetched though the built-in lists, or being below 1024, deny them.",
+            "ports_deny": "Ports that may not be fetched, whatever else says so.",
+            "own_endpoints": "Further servers of yours, as `host:port`, that no job may reach whatever is allowed. "
+            "The servers that other settings name, and each process's own ports, are among them anyway.",
             "callback_allow_http": "Whether a `callback_url` may be plain http.",
         },
         "Politeness": {

@@ -65,7 +65,6 @@ async def _receiver() -> AsyncIterator[Receiver]:
 def courier(link: Link, *, at_once: int = 10, allow: tuple[Any, ...] = LOOPBACK) -> Courier:
     client = WebhookClient(
         EgressPolicy(allow=allow, deny=()),
-        deny_ports=frozenset(),
         dns_timeout_s=1.0,
         timeout_s=5.0,
         user_agent="test",

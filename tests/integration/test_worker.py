@@ -94,7 +94,6 @@ def fetcher() -> Fetcher:
     return Fetcher(
         FetchLimits(
             policy=EgressPolicy(allow=(ip_network("127.0.0.0/8"),), deny=()),
-            deny_ports=frozenset(),
             dns_timeout_s=2.0,
             connect_timeout_s=2.0,
             max_redirects=3,

@@ -60,6 +60,7 @@ def _run(data_dir: Path, log: Log) -> int:
         access = _prepare(access)
         keep_access(data_dir, access)
         processes = _processes(config)
+        _deny_to_jobs(config, processes)
         supervisor = Supervisor(
             processes, environment=os.environ, directory=ROOT, servers=servers, say=log.say, grace_s=GRACE_S
         )
@@ -108,6 +109,14 @@ def _processes(config: Config) -> list[RoleProcess]:
         also = [config.port] if label == "gateway" else []
         processes.append(RoleProcess(label, argv, [port, *also]))
     return processes
+
+
+def _deny_to_jobs(config: Config, processes: list[RoleProcess]) -> None:
+    """Tell every role where the others listen: no job may reach them, though loopback may be allowed."""
+    ports = sorted({port for process in processes for port in process.ready_ports})
+    bind = f"[{config.bind}]" if ":" in config.bind else config.bind
+    own = [*config.own_endpoints, *(f"{bind}:{port}" for port in ports)]
+    os.environ[environment_name("own_endpoints")] = ",".join(own)
 
 
 def _announce(api_url: str, config: Config, *, access: Access, processes: list[RoleProcess]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.domain.ports import PortPolicy
 from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, masked, parse_target, with_query
 
 CASES = Path(__file__).parents[2] / "data" / "ssrf.jsonl"
@@ -98,10 +99,16 @@ def test_an_operator_may_allow_loopback_literals_and_nothing_more_comes_with_the
 
 
 @pytest.mark.req("NFR-11")
-def test_an_operator_may_deny_further_ports() -> None:
+def test_an_operator_may_deny_further_ports_and_allow_listed_ones_and_a_denial_wins() -> None:
     assert parse("http://www.example.com:8080/").port == 8080
-    with pytest.raises(UrlNotAllowed):
-        parse("http://www.example.com:8080/", deny_ports=frozenset({8080}))
+    policy = EgressPolicy(ports=PortPolicy(allow=frozenset({81, 9200, 8080}), deny=frozenset({8080, 443})))
+    for port in (81, 9200):
+        assert parse(f"http://www.example.com:{port}/", policy=policy).port == port
+        with pytest.raises(UrlNotAllowed):
+            parse(f"http://www.example.com:{port}/")
+    for url in ("http://www.example.com:8080/", "https://www.example.com/"):
+        with pytest.raises(UrlNotAllowed):
+            parse(url, policy=policy)
 
 
 @pytest.mark.req("FR-9")

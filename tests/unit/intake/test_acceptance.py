@@ -25,7 +25,7 @@ class SilentBus:
     def cancelled(self, job_id: object) -> None: ...
 
 
-CONTEXT = Context(settings.CONFIG, EgressPolicy(), frozenset(), SilentBus())  # type: ignore[arg-type]
+CONTEXT = Context(settings.CONFIG, EgressPolicy(), SilentBus())  # type: ignore[arg-type]
 
 
 def accepted(body: dict[str, Any], *, api_host: str = "api.example.com", **config: Any) -> NewJob:

@@ -30,17 +30,6 @@ def test_a_short_secret_key_is_refused():
     assert ids(secret_key="k" * 31) == ["scrapejobs.E001"]
 
 
-@pytest.mark.req("NFR-11")
-@pytest.mark.parametrize("networks", ["0.0.0.0/0", "169.254.0.0/16", "fd00::/8"])
-def test_networks_that_hold_the_metadata_service_are_refused(networks: str):
-    assert ids(egress_allow=networks) == ["scrapejobs.E002"]
-
-
-@pytest.mark.req("NFR-11")
-def test_a_wide_network_may_be_allowed_when_the_metadata_service_is_denied():
-    assert ids(egress_allow="169.254.0.0/16", egress_deny="169.254.168.0/22") == []
-
-
 @pytest.mark.req("NFR-12")
 def test_loose_settings_are_warned_of_where_the_network_can_reach_the_gateway():
     assert ids(bind="0.0.0.0", callback_allow_http="true") == ["scrapejobs.W002", "scrapejobs.W003"]

@@ -87,7 +87,7 @@ class Command(BaseCommand):
             url = config.database_url.get_secret_value()
             REGISTRY.register(RowGauges(url, alive_s=config.alive_s))
         health = Health()
-        health.serve(config.bind, metrics_port)
+        config = config.model_copy(update={"metrics_port": health.serve(config.bind, metrics_port)})
         asyncio.run(_until_stopped(run_loops(role, config, name=name, slots=slots, health=health)))
 
 
