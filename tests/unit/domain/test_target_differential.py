@@ -1,7 +1,8 @@
 """Whatever our parser reads, other parsers read as the same scheme, host and port: there is no second meaning to slip
 through (NFR-11).
 
-The run here is short. The long one: `pytest tests/unit/domain/test_target_differential.py --hypothesis-profile long --timeout 0`.
+The run here is short. A long one:
+`pytest tests/unit/domain/test_target_differential.py --hypothesis-profile long --timeout 0`.
 """
 
 from urllib.parse import urlsplit
