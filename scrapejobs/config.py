@@ -38,6 +38,7 @@ machine gone), whose locks would hold up all others.
 Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode]
 Names = Annotated[tuple[str, ...], NoDecode]
 Ports = Annotated[tuple[int, ...], NoDecode]
+Secrets = Annotated[tuple[SecretStr, ...], NoDecode]
 
 
 class ConfigError(Exception):
@@ -79,6 +80,7 @@ class Config(BaseSettings):
 
     # Web
     secret_key: SecretStr
+    sealing_keys: Secrets = ()
     allowed_hosts: Names = ("127.0.0.1", "localhost")
     api_url: str | None = None
 
@@ -156,6 +158,11 @@ class Config(BaseSettings):
             endpoint_of(text)
         return value
 
+    @field_validator("sealing_keys", mode="before")
+    @classmethod
+    def _split_keys(cls, value: Any) -> Any:
+        return value.replace(",", " ").split() if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _consistent(self) -> "Config":
         if self.renewal_s * 2 > self.lease_s:
@@ -170,6 +177,11 @@ class Config(BaseSettings):
     def renewal_s(self) -> float:
         """How often a worker renews its leases: a third of the lease unless set."""
         return self.renew_s if self.renew_s is not None else self.lease_s / 3
+
+    @property
+    def sealing_texts(self) -> tuple[str, ...]:
+        """The sealing keys; the first one seals."""
+        return tuple(key.get_secret_value() for key in self.sealing_keys)
 
     @property
     def alive_s(self) -> float:

@@ -24,6 +24,7 @@ TEMPLATE = "template_scrapejobs"
 KEPT_TABLES = ("django_migrations", "django_content_type", "auth_permission")
 # These servers need not outlive the machine, only a kill of their process, for which no flush is needed.
 POSTGRES_OPTIONS = {"fsync": "off", "full_page_writes": "off"}
+SEALING_KEY = "a-sealing-key-for-tests-and-nothing-else-0123"
 NO_SERVERS = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
     "REDIS_URL": "redis://127.0.0.1:1/0",

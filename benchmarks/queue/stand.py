@@ -74,6 +74,7 @@ def stand() -> Iterator[Stand]:
                 "DATA_DIR": os.devnull,
                 "DJANGO_SETTINGS_MODULE": "scrapejobs.settings",
                 "SCRAPEJOBS_SECRET_KEY": "a-key-for-benchmarks-and-nothing-else-012345",
+                "SCRAPEJOBS_SEALING_KEYS": "a-sealing-key-for-benchmarks-and-nothing-else",
                 "SCRAPEJOBS_HOST_RATE": "1000000",  # every limit is counted, and none is in the way
                 "SCRAPEJOBS_HOST_BURST": "1000000",
                 "SCRAPEJOBS_HOST_CONCURRENCY": "10000",

@@ -21,9 +21,10 @@ from scrapejobs.adapters.spool import Spool
 from scrapejobs.adapters.strict import read_strictly
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.content_type import parse_content_type
+from scrapejobs.domain.masking import masked_hop
 from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
 from scrapejobs.domain.redirect import REDIRECTS, follow_location, next_method
-from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, masked, parse_target, with_query
+from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, parse_target, with_query
 
 MIB = 1024 * 1024
 
@@ -130,7 +131,7 @@ class Fetcher:
                 check_head(response, asked=ask.headers)
                 if not _is_redirect(response.status, request):
                     return await self._take(response, request, ask=ask, spool=spool, dial=dial)
-                dial.redirects.append(Hop(masked(ask.target.url), response.status))
+                dial.redirects.append(Hop(masked_hop(ask.target.url), response.status))
                 if len(dial.redirects) > self._limits.max_redirects:
                     raise FetchFailed("too_many_redirects")
                 ask = self._next(ask, response)

@@ -137,6 +137,8 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "redirect_invalid": ("permanent", "a redirect without a valid Location"),
         "unexpected_content": ("permanent", "the answer is not what the job expects"),
         # our side
+        "secrets_locked": ("temporary", "the worker lacks the key that the job's secrets are sealed with"),
+        "secrets_damaged": ("permanent", "the job's secrets cannot be read any more"),
         "worker_error": ("temporary", "the worker failed at this job"),
         "no_permit": ("temporary", "the host that a redirect led to had no room before the attempt's time-out"),
         "store_unavailable": ("temporary", "the object store did not take the answer before the job's deadline"),

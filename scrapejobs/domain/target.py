@@ -130,12 +130,6 @@ def names_over(host: str) -> Iterator[str]:
         yield "*." + ".".join(labels[i:])
 
 
-def masked(url: str) -> str:
-    """The URL fit for histories and logs: keys and signatures live in the query (NFR-12)."""
-    base, mark, _ = url.partition("#")[0].partition("?")
-    return f"{base}?***" if mark else base
-
-
 def _check_characters(url: str) -> None:
     if len(url) > MAX_URL_CHARS:
         raise InvalidUrl(f"the URL is longer than {MAX_URL_CHARS} characters")

@@ -9,6 +9,7 @@ from scrapejobs.adapters.bus import SyncBus
 from scrapejobs.adapters.endpoints import egress_policy
 from scrapejobs.config import Config
 from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.store.sealing import Ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Context:
     config: Config
     policy: EgressPolicy
     bus: SyncBus
+    ring: Ring
 
 
 @cache
@@ -25,4 +27,5 @@ def context() -> Context:
         config=config,
         policy=egress_policy(config),
         bus=SyncBus(config.redis_url.get_secret_value()),
+        ring=Ring(config.sealing_texts),
     )

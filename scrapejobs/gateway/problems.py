@@ -29,6 +29,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "no-result": (HTTPStatus.CONFLICT, "The job ended without a result"),
     "already-final": (HTTPStatus.CONFLICT, "The job has already ended"),
     "not-failed": (HTTPStatus.CONFLICT, "Only a failed job can be requeued"),
+    "secrets-erased": (HTTPStatus.CONFLICT, "The job's secrets are erased: hand it in anew"),
     "result-expired": (HTTPStatus.GONE, "The result is no longer kept"),
     "length-required": (HTTPStatus.LENGTH_REQUIRED, "The body needs a Content-Length"),
     "payload-too-large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large"),

@@ -23,6 +23,7 @@ from scrapejobs.gateway.context import Context
 from scrapejobs.gateway.problems import Mistake, Problem, invalid
 from scrapejobs.intake.headers import check_headers
 from scrapejobs.intake.requests import JobRequest, Params
+from scrapejobs.store.sealing import keep_callback, keep_request
 from scrapejobs.store.transitions import NewJob
 
 _BODILESS: Final = frozenset({"GET", "HEAD"})
@@ -45,14 +46,18 @@ def accept(request: JobRequest, *, job_id: UUID, origin: Origin, context: Contex
     _check_content(params)
     if len(with_query(target.url, params.query)) > MAX_URL_CHARS:
         raise invalid("/params/query", "value", f"the URL with its query is longer than {MAX_URL_CHARS} characters")
+    kept = keep_request(context.ring, target.url, _stored(params, context), job_id=job_id)
+    callback, callback_sealed = _callback(request, job_id=job_id, origin=origin, context=context)
     return NewJob(
         id=job_id,
         tenant_id=origin.tenant_id,
         priority=PRIORITIES.index(request.priority),
-        url=target.url,
+        url=kept.url,
         host=target.host_key,
-        params=_stored(params, context),
-        callback_url=_callback(request, origin=origin, context=context),
+        params=kept.params,
+        sealed=kept.sealed,
+        callback_url=callback,
+        callback_sealed=callback_sealed,
         tags=request.tags,
         max_attempts=int(_capped("max_attempts", params.max_attempts, config.max_attempts, config.max_attempts_cap)),
         deadline_s=_capped("deadline_s", params.deadline_s, config.deadline_s, config.deadline_cap_s),
@@ -102,9 +107,11 @@ def _capped(name: str, given: Any, default: float, cap: float) -> float:
     return float(given)
 
 
-def _callback(request: JobRequest, *, origin: Origin, context: Context) -> str | None:
+def _callback(
+    request: JobRequest, *, job_id: UUID, origin: Origin, context: Context
+) -> tuple[str | None, bytes | None]:
     if request.callback_url is UNSET:
-        return None
+        return None, None
     schemes = WEB_SCHEMES if context.config.callback_allow_http else _HTTPS
     try:
         target = parse_target(request.callback_url, policy=context.policy, schemes=schemes)
@@ -113,7 +120,7 @@ def _callback(request: JobRequest, *, origin: Origin, context: Context) -> str |
     own = {_place(f"//{origin.api_host}"), _place(context.config.api_url or "")}
     if (target.host, target.port) in own or (target.host, None) in own:
         raise _bad_callback("the API cannot be its own receiver")
-    return target.url
+    return keep_callback(context.ring, target.url, job_id=job_id)
 
 
 def _place(url: str) -> tuple[str, int | None]:

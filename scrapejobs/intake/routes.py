@@ -62,6 +62,6 @@ ROUTES: Final = (
         "Send a failed job back with a fresh set of attempts",
         (Answer(202, "The job is queued again", Receipt),),
         scope="submit",
-        problems=("not-found", "not-failed"),
+        problems=("not-found", "not-failed", "secrets-erased"),
     ),
 )

@@ -54,10 +54,14 @@ def cancel(job_id: UUID, *, tenant_id: int, context: Context) -> None:
 
 
 def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
-    """Sends a failed job back with a fresh set of attempts (FR-10). Raises `Problem` not-found, not-failed."""
-    done: Literal["requeued", "not-failed"] | None = run(transitions.requeue(job_id, tenant_id=tenant_id))
+    """Sends a failed job back with a fresh set of attempts (FR-10). Raises `Problem` not-found, not-failed,
+    secrets-erased.
+    """
+    done: Literal["requeued", "not-failed", "erased"] | None = run(transitions.requeue(job_id, tenant_id=tenant_id))
     if done is None:
         raise Problem("not-found")
     if done == "not-failed":
         raise Problem("not-failed")
+    if done == "erased":
+        raise Problem("secrets-erased")
     context.bus.wake("submitted")

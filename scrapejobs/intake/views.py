@@ -1,5 +1,6 @@
 """Parse, call one service, render."""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -24,7 +25,7 @@ def submit_job(call: Call) -> HttpResponse:
     name = idempotency_key(request)
     asked = body_as(request, JobRequest)
     job = accept(asked, job_id=new_id(), origin=Origin(call.tenant_id, request.get_host()), context=here)
-    key = IdempotencyKey(name, fingerprint(PATH, request.data), here.config.receipt_ttl_s) if name is not None else None
+    key = _key(name, request.data) if name is not None else None
     submitted = services.submit(job, key=key, caller=call.caller, context=here)
     headers = {"Location": f"{PATH}/{submitted.job_id}"}
     if submitted.replayed:
@@ -40,6 +41,11 @@ def cancel_job(call: Call) -> HttpResponse:
 def requeue_job(call: Call) -> HttpResponse:
     services.requeue(call.job_id, tenant_id=call.tenant_id, context=context())
     return json_answer(_receipt(call.job_id, Status.QUEUED), status=202)
+
+
+def _key(name: str, body: Any) -> IdempotencyKey:
+    here = context()
+    return IdempotencyKey(name, here.ring.marks(fingerprint(PATH, body)), here.config.receipt_ttl_s)
 
 
 def _receipt(job_id: UUID, status: Status) -> Receipt:

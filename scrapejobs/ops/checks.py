@@ -13,6 +13,7 @@ from scrapejobs.config import Config
 
 TAG: Final = "scrapejobs"
 KEY_CHARS: Final = 32
+MAKE_KEY: Final = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(48))"'
 
 
 @register(TAG, deploy=True)
@@ -27,9 +28,10 @@ def faults(config: Config) -> Iterator[CheckMessage]:
     if len(config.secret_key.get_secret_value()) < KEY_CHARS:
         yield Error(
             f"SCRAPEJOBS_SECRET_KEY is shorter than {KEY_CHARS} characters: cursors and sessions can be forged",
-            hint='Make one: python -c "import secrets; print(secrets.token_urlsafe(48))"',
+            hint=MAKE_KEY,
             id="scrapejobs.E001",
         )
+    yield from _sealing_faults(config)
     if "*" in config.allowed_hosts:
         yield Caution(
             "SCRAPEJOBS_ALLOWED_HOSTS is *: any Host header is believed",
@@ -38,6 +40,21 @@ def faults(config: Config) -> Iterator[CheckMessage]:
         )
     if _is_public(config.bind):
         yield from _public_faults(config)
+
+
+def _sealing_faults(config: Config) -> Iterator[CheckMessage]:
+    if not config.sealing_keys:
+        yield Error(
+            "SCRAPEJOBS_SEALING_KEYS is not set: gateways, workers and couriers do not start without it",
+            hint=MAKE_KEY,
+            id="scrapejobs.E003",
+        )
+    if any(len(key) < KEY_CHARS for key in config.sealing_texts):
+        yield Error(
+            f"SCRAPEJOBS_SEALING_KEYS holds a key shorter than {KEY_CHARS} characters: secrets of jobs can be guessed",
+            hint=f"Put a longer one first, then `manage.py secrets rotate`, then take the short one away. {MAKE_KEY}",
+            id="scrapejobs.E004",
+        )
 
 
 def _public_faults(config: Config) -> Iterator[CheckMessage]:

@@ -4,8 +4,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from scrapejobs.domain.job import PRIORITIES, status_of
-from scrapejobs.domain.masking import masked_params
-from scrapejobs.domain.target import masked
+from scrapejobs.domain.masking import masked_callback, masked_params, masked_url
 from scrapejobs.store.models import Attempt, Delayed, Job, Lease, Queued, Ready
 
 _SHOWN: Final = ("created_at", "deadline_at", "attempts", "max_attempts", "lost", "error_class", "error_code")
@@ -23,13 +22,13 @@ def history_of(job_id: UUID) -> dict[str, Any] | None:
     return {
         "id": job.pk,
         "tenant": job.tenant.name,
-        "url": masked(job.url),
+        "url": masked_url(job.url),
         "host": job.host,
         "status": status_of(job.final_state, is_leased=Lease.objects.filter(job_id=job_id).exists()),
         "place": place_of(job),
         "priority": PRIORITIES[job.priority],
         "params": masked_params(job.params),
-        "callback_url": masked(job.callback_url) if job.callback_url else None,
+        "callback_url": masked_callback(job.callback_url) if job.callback_url else None,
         "tags": job.tags,
         **{name: getattr(job, name) for name in (*_SHOWN, *_SHOWN_LATER)},
         "attempts_made": list(attempts),

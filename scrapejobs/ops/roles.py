@@ -34,6 +34,7 @@ from scrapejobs.store import transitions
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import ReportVerb
+from scrapejobs.store.sealing import Ring
 from scrapejobs.telemetry import events
 from scrapejobs.worker.claimer import Claimer
 from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper
@@ -172,7 +173,7 @@ def worker(around: Surroundings) -> Crew:
     permits = Permits(
         around.link(), around.bus, signal=around.wakes.signal, ttl_s=config.ready_ttl_s, poll_s=config.poll_s
     )
-    runner = FetchRunner(Fetcher(fetch_limits(config)), store, permits.wait)
+    runner = FetchRunner(Fetcher(fetch_limits(config)), store, permits.wait, Ring(config.sealing_texts))
     return worker_with(runner, around, besides=[permits], hand_over=store.close)
 
 
@@ -228,6 +229,7 @@ def courier(around: Surroundings) -> Crew:
     loop = Courier(
         around.link(),
         client.post,
+        Ring(config.sealing_texts),
         at_once=config.deliveries_at_once,
         timeout_s=config.callback_timeout_s,
         poll_s=config.poll_s,

@@ -61,7 +61,7 @@ def shown(field: str, value: Any) -> str:
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, tuple):
-        return ", ".join(map(str, value))
+        return ", ".join(shown("", part) for part in value)
     return f"{value:g}" if isinstance(value, float) and value < 1e6 else str(value)  # noqa: PLR2004 - no exponents
 
 

@@ -31,6 +31,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         },
         "Web": {
             "secret_key": "Signs cursors and sessions. 32 characters or more, the same for all gateways.",
+            "sealing_keys": "Seal the secrets of jobs. 32 characters or more each, the same for gateways, workers and"
+            " couriers. The first one seals, all open.",
             "allowed_hosts": "Host names that the gateway answers to.",
             "api_url": "The API's address as clients reach it; `manage.py scrape` uses it too.",
         },

@@ -11,6 +11,7 @@ from scrapejobs import failpoints
 from scrapejobs.domain.webhook import next_try_s
 from scrapejobs.store import deliveries
 from scrapejobs.store.link import Link
+from scrapejobs.store.sealing import NO_KEYS, Damaged, KeyMissing, Ring, open_callback
 from scrapejobs.telemetry import events
 
 CLAIM_MARGIN_S: Final = 15.0
@@ -53,6 +54,7 @@ class Courier:
         self,
         link: Link,
         post: Post,
+        ring: Ring = NO_KEYS,
         *,
         at_once: int,
         timeout_s: float,
@@ -61,6 +63,7 @@ class Courier:
     ) -> None:
         self._link = link
         self._post = post
+        self._ring = ring
         self._at_once = at_once
         self._claim_s = timeout_s + CLAIM_MARGIN_S
         self._poll_s = poll_s
@@ -101,25 +104,39 @@ class Courier:
 
     async def _deliver(self, row: dict[str, Any]) -> None:
         event_id = row["event_id"]
-        answer = await self._post(row["url"], event_id=str(event_id), secret=row["webhook_secret"], body=body_of(row))
+        try:
+            url = open_callback(self._ring, row)
+        except KeyMissing:  # no try: its claim ends, and a courier with the key may have it
+            events.secrets_unreadable(row["job_id"], code="secrets_locked")
+            return
+        except Damaged:
+            events.secrets_unreadable(row["job_id"], code="secrets_damaged")
+            await self._note(row, "given_up", error="the callback URL cannot be read any more")
+            return
+        answer = await self._post(url, event_id=str(event_id), secret=row["webhook_secret"], body=body_of(row))
         failpoints.reach("post", "done")
         state: State = "delivered"
         delay_s = None
         if not answer.is_success:
             delay_s = next_try_s(row["tries"] + 1, retry_after_s=answer.retry_after_s)
             state = "pending" if delay_s is not None else "given_up"
-        await self._link.run(
-            deliveries.note_delivery(
-                event_id,
-                tries=row["tries"],
-                state=state,
-                status=answer.status,
-                error=answer.error,
-                delay_s=delay_s,
-            )
+        await self._note(row, state, status=answer.status, error=answer.error, delay_s=delay_s)
+
+    async def _note(
+        self,
+        row: dict[str, Any],
+        state: State,
+        *,
+        status: int | None = None,
+        error: str | None = None,
+        delay_s: float | None = None,
+    ) -> None:
+        noted = deliveries.note_delivery(
+            row["event_id"], tries=row["tries"], state=state, status=status, error=error, delay_s=delay_s
         )
-        outcome = "retry" if state == "pending" else state
-        events.delivery_tried(row["job_id"], event_id, outcome=outcome, status=answer.status)
+        await self._link.run(noted)
+        outcome: Literal["delivered", "retry", "given_up"] = "retry" if state == "pending" else state
+        events.delivery_tried(row["job_id"], row["event_id"], outcome=outcome, status=status)
 
 
 def body_of(row: dict[str, Any]) -> bytes:

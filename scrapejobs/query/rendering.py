@@ -7,7 +7,7 @@ from uuid import UUID
 from scrapejobs.domain import job
 from scrapejobs.domain.ids import day_of
 from scrapejobs.domain.job import PRIORITIES, Status
-from scrapejobs.domain.masking import masked_params
+from scrapejobs.domain.masking import masked_params, masked_url
 from scrapejobs.gateway.shapes import links_of
 from scrapejobs.query.shapes import Attempt, Job, LastError, Redirect, ResultSummary, WaitingFor
 from scrapejobs.store.jobs import Hindrances
@@ -26,7 +26,7 @@ def job_of(row: Row, *, waiting_for: WaitingFor | None, retention_days: int) -> 
     status = status_of(row)
     return Job(
         id=row["id"],
-        url=row["url"],
+        url=masked_url(row["url"]),
         params=masked_params(row["params"]),
         status=status.value,
         priority=PRIORITIES[row["priority"]],

@@ -25,7 +25,9 @@ LOOKS: Final = ("delayed/remove", "queued/remove", "ready/remove")
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job as intake hands it in, already checked. `params` is the JSON object of api.md."""
+    """A job as intake hands it in, already checked. `params` is the JSON object of api.md. URLs and params are masked
+    as rows hold them; what that hides is in `sealed` and `callback_sealed` (`store.sealing`).
+    """
 
     id: UUID
     tenant_id: int
@@ -37,14 +39,18 @@ class NewJob:
     tags: dict[str, str]
     max_attempts: int
     deadline_s: float
+    sealed: bytes | None = None
+    callback_sealed: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A client's key, what it was used for (SHA-256), and how long it holds."""
+    """A client's key, the marks of what it is used for (the first one is kept, any is known again), and how long it
+    holds.
+    """
 
     key: str
-    fingerprint: bytes
+    marks: Sequence[bytes]
     ttl_s: float
 
 
@@ -69,12 +75,14 @@ def submit(job: NewJob, key: IdempotencyKey | None = None) -> Steps[Submitted | 
         "url": job.url,
         "host": job.host,
         "params": msgspec.json.encode(job.params).decode(),
+        "sealed": job.sealed,
         "callback_url": job.callback_url,
+        "callback_sealed": job.callback_sealed,
         "tags": msgspec.json.encode(job.tags).decode(),
         "max_attempts": job.max_attempts,
         "deadline_s": job.deadline_s,
         "key": key.key if key else None,
-        "fingerprint": key.fingerprint if key else None,
+        "fingerprint": key.marks[0] if key else None,
         "receipt_ttl_s": key.ttl_s if key else None,
     }
     if (yield Statement("job/submit", params)) or key is None:
@@ -95,13 +103,15 @@ def _receipt_of(key: IdempotencyKey, tenant_id: int) -> Statement:
 
 
 def _repeated(receipt: Row, key: IdempotencyKey) -> Submitted | KeyReused:
-    if bytes(receipt["fingerprint"]) != key.fingerprint:
+    if bytes(receipt["fingerprint"]) not in key.marks:
         return KeyReused()
     return Submitted(receipt["job_id"], replayed=True)
 
 
 def fingerprint(path: str, body: Any) -> bytes:
-    """SHA-256 of what a key is used for: the path and the parsed body, whatever its spacing and order of keys."""
+    """SHA-256 of what a key is used for: the path and the parsed body, whatever its spacing and order of keys. It is
+    not kept as it is, since who has it could try guesses at the secrets in the body (`Ring.marks`).
+    """
     return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="deterministic")).digest()
 
 
@@ -211,20 +221,21 @@ def _leave_place(job_id: UUID, *, published: bool) -> Steps[UUID | None]:
 
 
 @verb(atomic=True)
-def requeue(job_id: UUID, *, tenant_id: int | None) -> Steps[Literal["requeued", "not-failed"] | None]:
-    """Sends a dead letter back with a fresh set of attempts; None when the tenant has no such job (FR-10)."""
+def requeue(job_id: UUID, *, tenant_id: int | None) -> Steps[Literal["requeued", "not-failed", "erased"] | None]:
+    """Sends a dead letter back with a fresh set of attempts; None when the tenant has no such job (FR-10). Erased: its
+    secrets are, so that what it asked for cannot be sent again.
+    """
     rows = yield Statement("job/lock", {"id": job_id, "tenant_id": tenant_id})
     if not rows:
         return None
     if rows[0]["final_state"] != "failed":
         return "not-failed"
-    yield from _send_back([job_id])
-    return "requeued"
+    return "requeued" if (yield from _send_back([job_id])) else "erased"
 
 
 @verb(atomic=True)
 def requeue_all(job_ids: Sequence[UUID]) -> Steps[list[UUID]]:
-    """Sends dead letters back as `requeue` does; those that were still failed (FR-10)."""
+    """Sends dead letters back as `requeue` does; those that were still failed, with their secrets (FR-10)."""
     locked = [row["id"] for row in (yield Statement("job/lock_failed", {"ids": list(job_ids)}))]
     return (yield from _send_back(locked))
 

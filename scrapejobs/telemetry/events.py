@@ -83,6 +83,14 @@ def attempt_ended(
     _log.debug("attempt_ended", job_id=job_id, seq=seq, outcome=outcome, code=code, elapsed_s=elapsed_s, bytes=bytes)
 
 
+def secrets_unreadable(job_id: UUID, *, code: str) -> None:
+    """A job's secrets, or its callback URL, could not be opened: this process lacks their key (`secrets_locked`), or
+    they are not what was sealed (`secrets_damaged`).
+    """
+    metrics.SECRETS_UNREADABLE.labels(code).inc()
+    _log.error("secrets_unreadable", job_id=job_id, code=code)
+
+
 def report_fenced(job_id: UUID, seq: int) -> None:
     """A report came too late: the attempt's lease was gone, and nothing was changed (NFR-4)."""
     _log.warning("report_fenced", job_id=job_id, seq=seq)

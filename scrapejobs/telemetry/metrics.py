@@ -34,6 +34,9 @@ STORE_FAILURES: Final = Counter(
 RESULT_MISSING: Final = Counter(
     "scrapejobs_result_missing_total", "Results of succeeded jobs that the object store did not have."
 )
+SECRETS_UNREADABLE: Final = Counter(
+    "scrapejobs_secrets_unreadable_total", "Times that the secrets of a job could not be opened, by code.", ["code"]
+)
 CIRCUIT_CHANGES: Final = Counter(
     "scrapejobs_circuit_changes_total", "Circuits of hosts that opened or closed.", ["change"]
 )

@@ -14,7 +14,9 @@ from scrapejobs.adapters.answer import Expectation
 from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import object_key
+from scrapejobs.domain.masking import masked_answer, masked_hop
 from scrapejobs.domain.outcome import Outcome, Stored, StoredResult, failure
+from scrapejobs.store.sealing import NO_KEYS, Damaged, KeyMissing, Ring, open_request
 from scrapejobs.telemetry import events
 
 failpoints.declare("fetch", "begin", "done")
@@ -33,16 +35,31 @@ class Runner(Protocol):
 class FetchRunner:
     """Fetches with the guarded fetcher and stores in the object store."""
 
-    def __init__(self, fetcher: Fetcher, store: ObjectStore, permit: Callable[[int, str], Awaitable[None]]) -> None:
-        """`permit` returns when the attempt of that fence may send a further request, to the host of that key."""
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        store: ObjectStore,
+        permit: Callable[[int, str], Awaitable[None]],
+        ring: Ring = NO_KEYS,
+    ) -> None:
+        """`permit` returns when the attempt of that fence may send a further request, to the host of that key; `ring`
+        opens the secrets of jobs.
+        """
         self._fetcher = fetcher
+        self._ring = ring
         self._store = store
         self._permit = permit
 
     async def run(self, claimed: dict[str, Any]) -> Outcome:
         give_up_at = asyncio.get_running_loop().time() + claimed["remaining_s"]
+        try:
+            request = request_of(open_request(self._ring, claimed))
+        except KeyMissing:
+            return _unreadable(claimed, "secrets_locked")
+        except Damaged:
+            return _unreadable(claimed, "secrets_damaged")
         failpoints.reach("fetch", "begin")
-        fetched = await self._fetcher.fetch(request_of(claimed), permit=partial(self._permit, claimed["seq"]))
+        fetched = await self._fetcher.fetch(request, permit=partial(self._permit, claimed["seq"]))
         failpoints.reach("fetch", "done")
         if not isinstance(fetched, Fetched):
             return fetched
@@ -79,8 +96,13 @@ class FetchRunner:
             delay_s = min(delay_s * 2, cap_s)
 
 
+def _unreadable(claimed: dict[str, Any], code: str) -> Outcome:
+    events.secrets_unreadable(claimed["job_id"], code=code)
+    return failure(code, phase="dns")  # nothing was sent: any method may be tried again
+
+
 def request_of(claimed: dict[str, Any]) -> FetchRequest:
-    """What to fetch, from a row of `ready/claim.sql`. The job's deadline bounds the attempt."""
+    """What to fetch, from a row of `ready/claim.sql` that is open. The job's deadline bounds the attempt."""
     params = claimed["params"]
     headers, body = dict(params["headers"]), params["body"]
     content: bytes | None = body.encode() if body is not None else None
@@ -110,8 +132,8 @@ def _result(key: str, fetched: Fetched) -> StoredResult:
         sha256=fetched.sha256,
         content_type=fetched.content_type,
         charset=fetched.charset,
-        headers=fetched.headers,
-        final_url=fetched.final_url,
+        headers=masked_answer(fetched.headers),
+        final_url=masked_hop(fetched.final_url),
         status=fetched.status,
         complete=fetched.complete,
         flags=fetched.flags,

@@ -43,6 +43,7 @@ def settle_the_environment() -> None:
     """No setting of ours comes from outside, and Ctrl-C or SIGTERM end what runs in order."""
     shared.forget_the_developers_environment()
     os.environ |= shared.NO_SERVERS | {"SCRAPEJOBS_SECRET_KEY": "a-key-for-tests-and-nothing-else-0123456789"}
+    os.environ["SCRAPEJOBS_SEALING_KEYS"] = shared.SEALING_KEY
     os.environ |= {"DATA_DIR": os.devnull, "DJANGO_SETTINGS_MODULE": "scrapejobs.settings"}
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     import django

@@ -17,6 +17,7 @@ from scrapejobs.adapters.embedded import Servers, free_port
 from scrapejobs.domain.webhook import new_secret
 from scrapejobs.ops.local.supervisor import is_ready
 from tests.e2e.waiting import wait_until
+from tests.servers import SEALING_KEY
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -54,6 +55,7 @@ class Service:
             "DATA_DIR": os.devnull,
             "PORT": str(self.port),
             "SCRAPEJOBS_SECRET_KEY": "a-key-for-tests-and-nothing-else-0123456789",
+            "SCRAPEJOBS_SEALING_KEYS": SEALING_KEY,
             "SCRAPEJOBS_EGRESS_ALLOW": "127.0.0.0/8",
             "SCRAPEJOBS_CALLBACK_ALLOW_HTTP": "true",
             "SCRAPEJOBS_HOST_RATE": "1000",

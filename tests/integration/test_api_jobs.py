@@ -1,6 +1,5 @@
 """What the API promises of jobs: read back, list, history, result, cancel, requeue."""
 
-import json
 import urllib.request
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -22,6 +21,7 @@ from tests.integration.world import (
     make_client,
     make_job,
     one,
+    opened,
     post_job,
     publish,
     put_object,
@@ -73,7 +73,7 @@ def test_the_worker_needs_no_defaults(a: Client) -> None:
     job_id = post_job(a.key, {"url": URL, "params": {"method": "POST", "json": None, "expect": {"min_bytes": 1}}}).json[
         "id"
     ]
-    assert json.loads(one("SELECT params::text FROM job WHERE id = %s", job_id)) == {
+    assert opened(job_id)["params"] == {
         "method": "POST",
         "headers": {},
         "query": {},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapejobs.store.models import Job
-from tests.integration.world import Client, make_client, post_job
+from tests.integration.world import Client, make_client, opened, post_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.req("NFR-11")]
 
@@ -71,4 +71,4 @@ def test_what_only_looks_odd_is_taken_in_and_kept_as_it_goes_on_the_wire(client:
     for url, wire in KINDS["read"]:
         reply = post_job(client.key, {"url": url})
         assert reply.status == 202, url
-        assert Job.objects.get(id=reply.json["id"]).url == wire
+        assert opened(reply.json["id"])["url"] == wire

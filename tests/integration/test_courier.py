@@ -18,6 +18,7 @@ from scrapejobs.store import upkeep
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.link import Link
 from scrapejobs.store.run import run_async
+from scrapejobs.store.sealing import NO_KEYS, Ring
 from tests.integration.factories import Conn, make_job, make_tenant, one, rows, until
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -62,14 +63,14 @@ async def _receiver() -> AsyncIterator[Receiver]:
     await runner.cleanup()
 
 
-def courier(link: Link, *, at_once: int = 10, allow: tuple[Any, ...] = LOOPBACK) -> Courier:
+def courier(link: Link, *, at_once: int = 10, allow: tuple[Any, ...] = LOOPBACK, ring: Ring = NO_KEYS) -> Courier:
     client = WebhookClient(
         EgressPolicy(allow=allow, deny=()),
         dns_timeout_s=1.0,
         timeout_s=5.0,
         user_agent="test",
     )
-    return Courier(link, client.post, at_once=at_once, timeout_s=5.0, poll_s=5.0, signal=lambda _: None)
+    return Courier(link, client.post, ring, at_once=at_once, timeout_s=5.0, poll_s=5.0, signal=lambda _: None)
 
 
 async def finished(conn: Conn, url: str, *, status: str = "succeeded") -> Any:

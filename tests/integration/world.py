@@ -20,8 +20,10 @@ from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.store import partitions, transitions
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.keys import SCOPES, issue_key
+from scrapejobs.store.models import Job
 from scrapejobs.store.reports import ended
 from scrapejobs.store.run import run
+from scrapejobs.store.sealing import Ring, open_request
 from scrapejobs.store.tenants import ensure_tenant
 from scrapejobs.store.transitions import NewJob
 
@@ -149,6 +151,13 @@ def make_job(client: Client, state: str = "queued", *, id_: UUID | None = None, 
     if state in outcomes:
         end(claimed, outcomes[state])
     return job.id
+
+
+def opened(job_id: UUID | str) -> dict[str, Any]:
+    """URL and params of a job as its worker gets them, secrets and all."""
+    job = Job.objects.get(pk=job_id)
+    row = {"job_id": job.pk, "url": job.url, "params": job.params, "sealed": job.sealed}
+    return open_request(Ring(settings.CONFIG.sealing_texts), row)
 
 
 def publish(job_id: UUID) -> None:

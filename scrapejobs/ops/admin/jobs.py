@@ -12,8 +12,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.paginator import InfinitePaginator
 
 from scrapejobs.domain.job import PRIORITIES, status_of
-from scrapejobs.domain.masking import masked_params
-from scrapejobs.domain.target import masked
+from scrapejobs.domain.masking import masked_callback, masked_params, masked_url
 from scrapejobs.ops.admin.filters import StatusFilter, TenantFilter
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
 from scrapejobs.ops.cancelling import cancel_and_tell
@@ -78,7 +77,7 @@ class JobView(FewLookups, ReadOnly, ModelAdmin):
 
     @admin.display(description="url")
     def target(self, job: Job) -> str:
-        return masked(job.url)
+        return masked_url(job.url)
 
     @admin.display(description="priority")
     def priority_name(self, job: Job) -> str:
@@ -90,7 +89,7 @@ class JobView(FewLookups, ReadOnly, ModelAdmin):
 
     @admin.display(description="callback url", empty_value="-")
     def callback(self, job: Job) -> str | None:
-        return masked(job.callback_url) if job.callback_url else None
+        return masked_callback(job.callback_url) if job.callback_url else None
 
     @admin.display(description="tags", empty_value="-")
     def labels(self, job: Job) -> str:

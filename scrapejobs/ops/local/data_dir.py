@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 STACK_ENV = "stack.env"
@@ -18,14 +18,16 @@ class Access:
     secret_key: str
     admin_password: str
     api_key: str = ""
+    sealing_key: str = ""
 
 
 def recall_access(data_dir: Path) -> Access:
     """The keys of the last run in this directory, or new ones without an API key, which the database must make."""
     try:
-        return Access(**json.loads((data_dir / ACCESS).read_text()))
+        access = Access(**json.loads((data_dir / ACCESS).read_text()))
     except FileNotFoundError:
-        return Access(secret_key=secrets.token_urlsafe(48), admin_password=secrets.token_urlsafe(12))
+        access = Access(secret_key=secrets.token_urlsafe(48), admin_password=secrets.token_urlsafe(12))
+    return access if access.sealing_key else replace(access, sealing_key=secrets.token_urlsafe(48))
 
 
 def keep_access(data_dir: Path, access: Access) -> None:

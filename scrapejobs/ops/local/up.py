@@ -73,8 +73,8 @@ def _run(data_dir: Path, log: Log) -> int:
 
 def _settings(servers: Servers, access: Access) -> Mapping[str, str]:
     """What the environment lacks to reach the servers started here."""
-    secret = {f"{PREFIX}SECRET_KEY": os.environ.get(f"{PREFIX}SECRET_KEY") or access.secret_key}
-    return {**servers.environment, **secret}
+    own = {f"{PREFIX}SECRET_KEY": access.secret_key, f"{PREFIX}SEALING_KEYS": access.sealing_key}
+    return {**servers.environment, **{name: os.environ.get(name) or value for name, value in own.items()}}
 
 
 def _own_settings() -> Mapping[str, str]:

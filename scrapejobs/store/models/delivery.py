@@ -13,6 +13,7 @@ class Delivery(models.Model):
     job_id = models.UUIDField(db_index=True)
     tenant_id = models.IntegerField()
     url = models.TextField()
+    sealed = models.BinaryField(null=True)
     state = models.TextField(choices=State.choices)
     tries = models.SmallIntegerField()
     next_try_at = models.DateTimeField(null=True)

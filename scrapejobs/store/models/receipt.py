@@ -8,7 +8,7 @@ class Receipt(models.Model):
     pk = models.CompositePrimaryKey("tenant_id", "key")
     tenant_id = models.IntegerField()
     key = models.CharField(max_length=255)
-    fingerprint = models.BinaryField(max_length=32, db_comment="SHA-256 of path and canonical body")
+    fingerprint = models.BinaryField(max_length=36, db_comment="keyed mark of path and canonical body")
     job_id = models.UUIDField()
     created_at = models.DateTimeField(db_default=Now())
 

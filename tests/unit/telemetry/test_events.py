@@ -39,6 +39,11 @@ TOLD = {
         "debug",
         {"job_id": JOB, "seq": 11, "outcome": "temporary", "code": "timeout", "elapsed_s": 1.5, "bytes": 10},
     ),
+    "secrets_unreadable": (
+        lambda: events.secrets_unreadable(JOB, code="secrets_locked"),
+        "error",
+        {"job_id": JOB, "code": "secrets_locked"},
+    ),
     "report_fenced": (lambda: events.report_fenced(JOB, 11), "warning", {"job_id": JOB, "seq": 11}),
     "job_settled": (
         lambda: events.job_settled(JOB, "failed", "timeout"),

@@ -6,7 +6,7 @@ import socket
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Coroutine
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY
 
 from scrapejobs import failpoints
 from scrapejobs.ops import gateway, stopping
+from scrapejobs.ops.checks import MAKE_KEY
 from scrapejobs.ops.collector import RowGauges
 from scrapejobs.ops.console import WRONG_USE, whole
 from scrapejobs.ops.health import Health
@@ -33,6 +34,12 @@ roles:
 Each can be started any number of times, alone, on any machine with the same settings, and
 serves /metrics, /healthz and /readyz on its metrics port. On SIGTERM a role takes no new
 work, ends or hands back what it has within SCRAPEJOBS_GRACE_S, and exits with 0."""
+
+
+SEALS: Final = frozenset({"worker", "courier"})
+"""Beside a gateway that takes jobs in: the roles that handle secrets of jobs."""
+
+NO_KEY: Final = f"SCRAPEJOBS_SEALING_KEYS is not set: secrets of jobs are kept sealed. {MAKE_KEY}"
 
 
 class Command(BaseCommand):
@@ -71,6 +78,8 @@ class Command(BaseCommand):
         except failpoints.UnknownFailpoint as error:
             raise CommandError(str(error), returncode=WRONG_USE) from error
         config = config.model_copy(update={"surface": options["surface"] or config.surface})
+        if not config.sealing_keys and (role in SEALS or (role == "gateway" and config.surface != "query")):
+            raise CommandError(NO_KEY, returncode=WRONG_USE)
         try:
             if role == "gateway":
                 gateway.serve(config, name=name, metrics_port=metrics_port)

@@ -18,5 +18,5 @@ WITH head AS MATERIALIZED (
 UPDATE delivery SET next_try_at = clock_timestamp() + make_interval(secs => %(claim_s)s::float8)
 FROM due, event, tenant
 WHERE delivery.event_id = due.event_id AND event.id = delivery.event_id AND tenant.id = delivery.tenant_id
-RETURNING delivery.event_id, delivery.job_id, delivery.url, delivery.tries, due.endpoint, event.status,
+RETURNING delivery.event_id, delivery.job_id, delivery.url, delivery.sealed, delivery.tries, due.endpoint, event.status,
     event.finished_at, tenant.webhook_secret

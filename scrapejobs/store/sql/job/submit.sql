@@ -9,10 +9,10 @@ WITH receipt_ AS (
         WHERE r.created_at < clock_timestamp() - make_interval(secs => %(receipt_ttl_s)s::float8)
     RETURNING 1
 )
-INSERT INTO job (id, tenant_id, priority, url, host, params, callback_url, tags, max_attempts, deadline_s,
-    deadline_at)
+INSERT INTO job (id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags,
+    max_attempts, deadline_s, deadline_at)
 SELECT %(id)s::uuid, %(tenant_id)s::bigint, %(priority)s::smallint, %(url)s::text, %(host)s::text, %(params)s::jsonb,
-       %(callback_url)s::text, %(tags)s::jsonb, %(max_attempts)s::smallint, %(deadline_s)s::float8,
+       %(sealed)s::bytea, %(callback_url)s::text, %(callback_sealed)s::bytea, %(tags)s::jsonb, %(max_attempts)s::smallint, %(deadline_s)s::float8,
        clock_timestamp() + make_interval(secs => %(deadline_s)s::float8)
 WHERE %(key)s::text IS NULL OR EXISTS (SELECT FROM receipt_)
 RETURNING id

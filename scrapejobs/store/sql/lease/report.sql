@@ -72,7 +72,8 @@ WITH told AS MATERIALIZED (
         result_sha256 = CASE WHEN ended.was IS NULL THEN ended.result_sha256 END,
         result_content_type = CASE WHEN ended.was IS NULL THEN ended.result_content_type END,
         result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
-        result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END
+        result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END,
+        sealed = CASE WHEN ended.was IS NULL AND ended.next = 'succeeded' THEN substring(job.sealed FOR 0) ELSE job.sealed END
     FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
     RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
         ended.paused_host

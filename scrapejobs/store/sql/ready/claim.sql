@@ -16,6 +16,6 @@ WITH taken AS MATERIALIZED (
     FROM gone JOIN job ON job.id = gone.job_id AND job.final_state IS NULL
     RETURNING seq, job_id, number, tenant_id, host, started_at
 )
-SELECT held.*, job.url, job.params, job.attempts, job.lost, job.max_attempts, job.created_at, job.started_at IS NULL AS is_first,
+SELECT held.*, job.url, job.params, job.sealed, job.attempts, job.lost, job.max_attempts, job.created_at, job.started_at IS NULL AS is_first,
     extract(epoch FROM job.deadline_at - clock_timestamp())::float8 AS remaining_s
 FROM held JOIN job ON job.id = held.job_id
