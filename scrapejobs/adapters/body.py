@@ -1,6 +1,8 @@
 """Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import aiohttp
@@ -36,21 +38,13 @@ async def receive(
     if length is not None and length > max_bytes:
         raise TooLarge
     decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())), max_bytes=max_bytes)
-    began_at = asyncio.get_running_loop().time()
-
-    def slow_at() -> float | None:
-        if not limits.min_rate_bytes_s:
-            return None
-        return began_at + max(limits.min_rate_after_s, dial.bytes_read / limits.min_rate_bytes_s)
-
     try:
-        async with asyncio.timeout_at(slow_at()) as pace:
+        async with _paced(dial, limits):
             async for data in response.content.iter_any():
                 dial.bytes_read += len(data)
                 if dial.bytes_read > max_bytes + _SLACK_BYTES:
                     raise TooLarge
                 await _decode(decoder, data, spool=spool)
-                pace.reschedule(slow_at())
     except TimeoutError:
         raise FetchFailed("too_slow") from None
     except aiohttp.ClientPayloadError:
@@ -60,6 +54,31 @@ async def receive(
     for piece in decoder.end():
         await spool.write(piece)
     return decoder
+
+
+@asynccontextmanager
+async def _paced(dial: Dial, limits: RateLimits) -> AsyncIterator[None]:
+    """Raises `TimeoutError` in the block as soon as less has come than the minimum rate asks for. It looks only when
+    that could be, so that a body that comes fast costs one timer.
+    """
+    loop = asyncio.get_running_loop()
+    began_at, already = loop.time(), dial.bytes_read
+
+    def look() -> None:
+        nonlocal timer
+        slow_at = began_at + (dial.bytes_read - already) / limits.min_rate_bytes_s
+        if slow_at <= loop.time():
+            pace.reschedule(loop.time())
+        else:
+            timer = loop.call_at(slow_at, look)
+
+    async with asyncio.timeout_at(None) as pace:
+        timer = loop.call_at(began_at + limits.min_rate_after_s, look) if limits.min_rate_bytes_s else None
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:

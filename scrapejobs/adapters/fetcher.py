@@ -102,6 +102,8 @@ class Fetcher:
         self._limits = limits
         self._lookup = lookup
         self._tls = guard.tls_context()
+        self._connector: aiohttp.TCPConnector | None = None
+        self._traces = _traces()
 
     async def fetch(self, request: FetchRequest, *, permit: Permit = everywhere) -> Fetched | Temporary | Permanent:
         """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation.
@@ -111,7 +113,7 @@ class Fetcher:
         spool = Spool(max_bytes=request.max_bytes)
         with dialling() as dial:
             try:
-                async with asyncio.timeout(request.timeout_s), self._session(dial) as session:
+                async with asyncio.timeout(request.timeout_s), self._session() as session:
                     return await self._follow(session, request, spool=spool, dial=dial, permit=permit)
             except WIRE_ERRORS as error:
                 spool.close()
@@ -201,13 +203,21 @@ class Fetcher:
         except UrlNotAllowed as error:
             raise FetchFailed(f"blocked_{error.reason}") from None
 
-    def _session(self, dial: Dial) -> aiohttp.ClientSession:
+    def _connect(self) -> aiohttp.TCPConnector:
+        """One connector for all fetches, which keeps no connection and so nothing of any of them."""
         limits = self._limits
-        connector = guard.guarded_connector(
-            limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
-        )
+        if self._connector is None:
+            self._connector = guard.guarded_connector(
+                limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
+            )
+            read_strictly(self._connector, limits)
+        return self._connector
+
+    def _session(self) -> aiohttp.ClientSession:
+        limits = self._limits
         return aiohttp.ClientSession(
-            connector=read_strictly(connector, limits),
+            connector=self._connect(),
+            connector_owner=False,
             # The jar lives as long as the job's fetch: cookies of address hosts can be kept too.
             cookie_jar=aiohttp.CookieJar(unsafe=True, quote_cookie=False),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_timeout_s),
@@ -215,7 +225,7 @@ class Fetcher:
             requote_redirect_url=False,
             trust_env=False,
             skip_auto_headers=("Content-Type",),
-            trace_configs=[_traces(dial)],
+            trace_configs=[self._traces],
             middlewares=[_once],
         )
 
@@ -258,12 +268,12 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
         raise _Cut from error
 
 
-def _traces(dial: Dial) -> aiohttp.TraceConfig:
+def _traces() -> aiohttp.TraceConfig:
     async def connected(*_: object) -> None:
-        dial.enter("headers")
+        guard.note_connected()
 
     async def sent(*_: object) -> None:
-        dial.wire_requests += 1
+        guard.note_request()
 
     traces = aiohttp.TraceConfig()
     traces.on_connection_create_end.append(connected)

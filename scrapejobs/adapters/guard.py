@@ -202,9 +202,20 @@ def _judge(address: Address, port: int, *, policy: EgressPolicy) -> None:
     raise BlockedAddress(f"the address may not be fetched ({verdict})")
 
 
+def note_connected() -> None:
+    """The connection stands, and a request is about to be sent over it."""
+    _enter("headers")
+
+
 def _enter(phase: Phase) -> None:
     if (dial := _dial.get()) is not None:
         dial.enter(phase)
+
+
+def note_request() -> None:
+    """A request was sent."""
+    if (dial := _dial.get()) is not None:
+        dial.wire_requests += 1
 
 
 def _getaddrinfo(host: str) -> list[Any]:

@@ -13,7 +13,7 @@ RawHeaders = tuple[tuple[bytes, bytes], ...]
 
 _MAGIC: Final = b"HTTP/"
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([0-9]) ([0-9]{3})(?: (.*))?", re.DOTALL)
-_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD: Final = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)$", re.MULTILINE)
 _DIGITS: Final = re.compile(rb"[0-9]+")
 _CHUNK_LINE: Final = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;[^\x00\r\n]*)?\r\n")
 _CHUNK_LINE_BYTES: Final = 4096
@@ -73,19 +73,22 @@ class HeadReader:
     def feed(self, data: bytes) -> tuple[Head, bytes] | None:
         """The head and the bytes behind it, or None until it has come whole."""
         looked = max(0, len(self._held) - 2)
-        self._held += data
-        if not self._held.startswith(_MAGIC[: len(self._held)]):
+        seen: bytes | bytearray = data
+        if self._held:
+            self._held += data
+            seen = self._held
+        if not seen.startswith(_MAGIC[: len(seen)]):
             raise NotHttp
-        end = _EMPTY_LINE.search(self._held, looked)
-        head = bytes(self._held if end is None else self._held[: end.start()])
+        end = _EMPTY_LINE.search(seen, looked)
         if end is None:
-            self._check_unfinished()
+            self._hold(data)
             return None
-        rest = bytes(self._held[end.end() :])
+        head, rest = bytes(seen[: end.start()]), bytes(seen[end.end() :])
         self._held.clear()
         return parse_head(head, self._limits), rest
 
-    def _check_unfinished(self) -> None:
+    def _hold(self, data: bytes) -> None:
+        self._held = self._held or bytearray(data)
         line_bytes = len(self._held) - 1 - self._held.rfind(b"\n")
         most = self._limits.max_headers_bytes + self._limits.max_header_bytes
         if line_bytes > self._limits.max_header_bytes or len(self._held) > most:
@@ -108,20 +111,28 @@ def parse_head(block: bytes, limits: HeaderLimits) -> Head:
 
 
 def _fields(lines: list[bytes], limits: HeaderLimits) -> RawHeaders:
+    fields = [(name, value.rstrip(_OWS)) for name, value in _FIELD.findall(b"\n".join(lines))]
+    if len(fields) != len(lines):
+        fields = _unfolded(lines)
+    sizes = [len(name) + len(value) for name, value in fields]
+    if sum(sizes) > limits.max_headers_bytes or max(sizes, default=0) > limits.max_header_bytes:
+        raise HeadersTooLarge
+    return tuple(fields)
+
+
+def _unfolded(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Fields of which some lines are folded, or are none at all."""
     fields: list[tuple[bytes, bytes]] = []
     for line in lines:
         if line[:1] in {b" ", b"\t"} and fields:  # obs-fold: one space, as RFC 9112, 5.2 says
             name, value = fields[-1]
             fields[-1] = (name, value + b" " + line.strip(_OWS))
             continue
-        name, colon, value = line.partition(b":")
-        if not colon or not _TOKEN.fullmatch(name):
+        field = _FIELD.fullmatch(line)
+        if field is None:
             raise ProtocolError
-        fields.append((name, value.strip(_OWS)))
-    sizes = [len(name) + len(value) for name, value in fields]
-    if sum(sizes) > limits.max_headers_bytes or max(sizes, default=0) > limits.max_header_bytes:
-        raise HeadersTooLarge
-    return tuple(fields)
+        fields.append((field[1], field[2].rstrip(_OWS)))
+    return fields
 
 
 def _framing(headers: RawHeaders, *, minor: int) -> tuple[int | None, bool]:

@@ -3,7 +3,9 @@
 import asyncio
 import hashlib
 from contextlib import suppress
-from tempfile import SpooledTemporaryFile
+from io import BytesIO
+from tempfile import TemporaryFile
+from typing import IO
 
 MEMORY_BYTES = 1024 * 1024
 
@@ -20,7 +22,7 @@ class Spool:
         self._pending: list[bytes] = []
         self._n_pending = 0
         self._digest = hashlib.sha256()
-        self._file = SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115 - outlives this call
+        self._file: IO[bytes] | None = None
         self.size = 0
 
     async def write(self, piece: bytes) -> None:
@@ -33,12 +35,14 @@ class Spool:
         if self._n_pending >= MEMORY_BYTES:
             await asyncio.to_thread(self._flush)
 
-    async def finish(self) -> "SpooledTemporaryFile[bytes]":
+    async def finish(self) -> IO[bytes]:
         """The whole body, rewound."""
-        if self.size > MEMORY_BYTES:
-            await asyncio.to_thread(self._flush)
-        else:
-            self._flush()
+        if self._file is None:
+            data = b"".join(self._pending)
+            self._pending.clear()
+            self._digest.update(data)
+            return BytesIO(data)
+        await asyncio.to_thread(self._flush)
         self._file.seek(0)
         return self._file
 
@@ -49,10 +53,13 @@ class Spool:
     def close(self) -> None:
         """Throw away what came; a full disk is no reason to keep it."""
         self._pending.clear()
-        with suppress(OSError):  # it would write what it still holds, and closes all the same
-            self._file.close()
+        if self._file is not None:
+            with suppress(OSError):  # it would write what it still holds, and closes all the same
+                self._file.close()
 
     def _flush(self) -> None:
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115 - outlives this call
         data = b"".join(self._pending)
         self._pending.clear()
         self._n_pending = 0

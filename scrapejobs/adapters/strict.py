@@ -21,11 +21,10 @@ Messages = list[tuple[RawResponseMessage, StreamReader]]
 _Fed = tuple[Messages, bool, bytes]
 
 
-def read_strictly(connector: BaseConnector, limits: HeaderLimits) -> BaseConnector:
-    """The connector, whose connections read answers strictly from here on."""
+def read_strictly(connector: BaseConnector, limits: HeaderLimits) -> None:
+    """Lets the connector's connections read answers strictly from here on."""
     factory: Any = partial(StrictHandler, asyncio.get_running_loop(), limits=limits)
     connector._factory = factory  # noqa: SLF001 - there is no public way
-    return connector
 
 
 class StrictHandler(ResponseHandler):
@@ -119,7 +118,7 @@ class _Parser:
                 return
             has_ended = self._chunks.has_ended
         elif self._left is not None:
-            body.feed_data(data[: self._left])
+            body.feed_data(data if len(data) <= self._left else data[: self._left])
             self._left -= min(self._left, len(data))
             has_ended = self._left == 0
         else:
