@@ -17,11 +17,12 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
 
-.venv/installed: requirements-embedded.txt
+.venv/installed: requirements-embedded.txt client/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=..."; exit 1; }
 	@[ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@echo "installing into .venv (under a minute, the first time)"
 	@$(PIP) install --require-hashes -r requirements-embedded.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable client
 	@touch .venv/installed
 
 .venv/installed-dev: .venv/installed tests/requirements.txt
@@ -29,7 +30,7 @@ help: ## this list
 	@$(PIP) install --require-hashes -r tests/requirements.txt
 	@touch .venv/installed-dev
 
-install: .venv/installed ## the service and its embedded servers, into .venv
+install: .venv/installed ## the service, its embedded servers and the client, into .venv
 install-dev: .venv/installed-dev ## and what tests and linters need
 
 up: .venv/installed ## the whole service on this machine; Ctrl-C stops it
@@ -71,6 +72,7 @@ docs: .venv/installed-dev ## write the generated pages anew; tests say when they
 	$(NO_SERVERS) .venv/bin/python manage.py openapi
 	$(NO_SERVERS) .venv/bin/python manage.py show_config --markdown > docs/reference/settings.md
 	$(NO_SERVERS) .venv/bin/python manage.py state_machine > docs/state-machine.md
+	PYTHONPATH=client .venv/bin/python -m scrapejobs_client.cli.reference > docs/reference/command-line.md
 
 lock: .venv/installed-dev ## write the locked requirements anew
 	$(COMPILE) pyproject.toml -o requirements.txt

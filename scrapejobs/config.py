@@ -28,6 +28,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from scrapejobs.domain.addresses import endpoint_of
 
 PREFIX = "SCRAPEJOBS_"
+CLIENT_NAMES = frozenset({"SCRAPEJOBS_URL", "SCRAPEJOBS_KEY"})
+"""Of the command `scrapejobs` in client/; no settings, but at home in the same shell."""
+
 SECRETS_DIR = Path("/run/secrets")
 HEARTBEATS_MISSED = 3
 STANDSTILL = "-c idle_in_transaction_session_timeout=5s"
@@ -224,7 +227,7 @@ def environment_name(field: str) -> str:
 def _unknown_names(environment: Iterable[str]) -> Iterable[str]:
     known = {environment_name(field) for field in Config.model_fields}
     for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in known:
+        if name.startswith(PREFIX) and name not in known | CLIENT_NAMES:
             yield f"{name}: no such setting (`manage.py show_config` lists them)"
 
 

@@ -7,6 +7,7 @@ import pytest
 from scrapejobs.adapters.embedded import Servers
 from tests import servers as shared
 from tests.e2e.service import Service
+from tests.e2e.standing import Standing, standing_service
 from tests.e2e.target import Target
 
 
@@ -25,6 +26,15 @@ def service(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) ->
     service = Service(servers, tmp_path, **getattr(request, "param", {}))
     yield service
     service.close()
+    with psycopg.connect(servers.environment["DATABASE_URL"], autocommit=True) as conn:
+        shared.wipe(conn)
+
+
+@pytest.fixture(scope="module")
+def standing(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """A service for all tests of a module, with a target. Its tests keep to jobs of their own."""
+    with standing_service(servers, tmp_path_factory.mktemp("standing")) as standing:
+        yield standing
     with psycopg.connect(servers.environment["DATABASE_URL"], autocommit=True) as conn:
         shared.wipe(conn)
 

@@ -22,7 +22,7 @@ class Hit:
 
 class Target:
     """`/page/...` answers bytes made from the path; `/hold/...` waits until `release`; `/status/N` answers N;
-    `/big/...` answers `BIG` bytes.
+    `/big/...` answers `BIG` bytes, `/long/...` a MiB that only this path has.
     """
 
     def __init__(self, addresses: int) -> None:
@@ -78,6 +78,11 @@ def page(path: str) -> bytes:
     return hashlib.sha256(path.encode()).digest() * 320
 
 
+def long_page(path: str) -> bytes:
+    """What `/long/...` answers: a MiB in which no two places are alike."""
+    return b"".join(hashlib.sha256(f"{path} {n}".encode()).digest() for n in range(32_768))
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
@@ -99,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(int(self.path.split("/")[2]), b"no")
         elif kind == "big":
             self._answer(200, bytes(BIG))
+        elif kind == "long":
+            self._answer(200, long_page(self.path))
         elif kind == "page" or target.held(self):
             self._answer(200, page(self.path))
 

@@ -168,6 +168,13 @@ def test_up_says_where_everything_is_and_the_printed_curl_line_works(up: Up, tar
     done = subprocess.run(["sh", "-c", curl], capture_output=True, text=True, check=True)
     job_id = json.loads(done.stdout)["id"]
     wait_for(lambda: status_of(up, job_id) == "succeeded", "the job of the curl line succeeds")
+    lines = re.search(r"^  (export SCRAPEJOBS_URL=.*\n.* submit - --wait)$", text, re.MULTILINE)[1]
+    lines = lines.replace("https://example.com/", f"{target}/page")
+    lines = lines.replace(".venv/bin/scrapejobs", f'"{sys.executable}" -m scrapejobs_client')
+    environment = {**servers.without_settings(), "PYTHONPATH": str(servers.ROOT / "client")}
+    done = subprocess.run(["sh", "-c", lines], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "succeeded" in done.stdout
 
 
 @pytest.mark.req("FR-12")

@@ -134,6 +134,10 @@ def _announce(api_url: str, config: Config, *, access: Access, processes: list[R
   curl -s {api_url}/jobs -H 'Authorization: Bearer {access.api_key}' \\
     -H 'Content-Type: application/json' -d '{{"url": "https://example.com/"}}'
 
+  or, from another terminal in this directory:
+  export SCRAPEJOBS_URL={api_url} SCRAPEJOBS_KEY={access.api_key}
+  echo https://example.com/ | .venv/bin/scrapejobs submit - --wait
+
 ready http://127.0.0.1:{config.port}
 """
     )

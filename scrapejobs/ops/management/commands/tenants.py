@@ -6,11 +6,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scrapejobs.ops import hints
 from scrapejobs.ops.console import WRONG_USE, add_actions, number, or_none, plain_errors, print_json, print_table, whole
 from scrapejobs.store.models import Tenant
-from scrapejobs.store.tenants import LIMITS, add_tenant, change_tenant
+from scrapejobs.store.tenants import LIMITS, add_tenant, change_tenant, find_tenant
 
 
 class Command(BaseCommand):
-    help = "Lists tenants, adds one, sets a tenant's share and quotas. Changes hold within a second or so."
+    help = (
+        "Lists tenants, adds one, sets a tenant's share and quotas, shows its webhook secret. Changes hold within a "
+        "second or so."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -21,6 +24,9 @@ class Command(BaseCommand):
         adding = actions.add_parser("add", help="adds a tenant, without limits")
         adding.add_argument("name", metavar="NAME")
         adding.set_defaults(act=self._add)
+        secret = actions.add_parser("webhook-secret", help="prints the secret that signs the tenant's webhooks")
+        secret.add_argument("name", metavar="NAME")
+        secret.set_defaults(act=self._secret)
         setting = actions.add_parser("set", help="changes limits", description="`none` takes a limit away.")
         setting.add_argument("name", metavar="NAME")
         _add_limits(setting)
@@ -40,6 +46,9 @@ class Command(BaseCommand):
     def _add(self, options: dict[str, Any]) -> None:
         tenant = add_tenant(options["name"])
         self.stdout.write(f"{tenant.name} is added; `manage.py create_key --tenant NAME` issues its first key")
+
+    def _secret(self, options: dict[str, Any]) -> None:
+        self.stdout.write(find_tenant(options["name"]).webhook_secret)
 
     def _set(self, options: dict[str, Any]) -> None:
         changes = {name: options[name] for name in LIMITS if name in options}

@@ -1,0 +1,1 @@
+"""The command `scrapejobs`: the client for people and for pipes."""
