@@ -66,6 +66,11 @@ class ApiError(ScrapeJobsError):
     def status(self) -> int:
         return self.problem.status
 
+    @property
+    def is_of_one_job(self) -> bool:
+        """Whether it is the job's state that is in the way (404, 409, 410), so that others may go on."""
+        return self.problem.status in {404, 409, 410}
+
 
 class DownloadError(ScrapeJobsError):
     """The result could not be fetched whole. What came so far is kept, and the next download goes on from there."""

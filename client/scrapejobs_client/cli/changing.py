@@ -33,7 +33,7 @@ def _change(ids: list[str], change: Callable[[str], Receipt], *, is_json: bool) 
             try:
                 receipt = change(id_)
             except ApiError as error:
-                if error.name not in {"not-found", "already-final", "not-failed"}:
+                if not error.is_of_one_job:
                     raise
                 n_refused += 1
                 showing.say(f"{id_}: {error}")

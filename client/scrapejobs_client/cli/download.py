@@ -15,7 +15,6 @@ from scrapejobs_client.downloading import file_name
 from scrapejobs_client.errors import ApiError, DownloadError
 
 AT_ONCE: Final = 4
-_OF_ONE_JOB: Final = frozenset({"not-found", "no-result", "result-expired"})
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -64,7 +63,7 @@ def fetch(client: Client, id_: str, directory: Path, *, by_url: bool) -> dict[st
     except DownloadError as error:
         return {"id": id_, "problem": str(error)}
     except ApiError as error:
-        if error.name not in _OF_ONE_JOB:
+        if not error.is_of_one_job:
             raise
         return {"id": id_, "problem": str(error)}
     return {"id": id_, "file": str(file), "size": job.result.size, "sha256": job.result.sha256, "url": job.url}
