@@ -34,8 +34,8 @@ class Page(asyncio.Protocol):
 
 def page(size: int) -> bytes:
     """Text that compresses as pages do, about five times."""
-    words = [f"<li class=item>{random.Random(n).getrandbits(24):x} word</li>\n" for n in range(400)]  # noqa: S311
-    made = random.Random(1)  # noqa: S311 - a seed, so that each run serves the same
+    words = [f"<li class=item>{random.Random(n).getrandbits(24):x} word</li>\n" for n in range(400)]
+    made = random.Random(1)
     return "".join(made.choice(words) for _ in range(size // 20)).encode()[:size]
 
 

@@ -61,6 +61,9 @@ async def _paced(dial: Dial, limits: RateLimits) -> AsyncIterator[None]:
     """Raises `TimeoutError` in the block as soon as less has come than the minimum rate asks for. It looks only when
     that could be, so that a body that comes fast costs one timer.
     """
+    if not limits.min_rate_bytes_s:
+        yield
+        return
     loop = asyncio.get_running_loop()
     began_at, already = loop.time(), dial.bytes_read
 
@@ -72,13 +75,12 @@ async def _paced(dial: Dial, limits: RateLimits) -> AsyncIterator[None]:
         else:
             timer = loop.call_at(slow_at, look)
 
-    async with asyncio.timeout_at(None) as pace:
-        timer = loop.call_at(began_at + limits.min_rate_after_s, look) if limits.min_rate_bytes_s else None
-        try:
+    timer = loop.call_at(began_at + limits.min_rate_after_s, look)
+    try:
+        async with asyncio.timeout_at(None) as pace:
             yield
-        finally:
-            if timer is not None:
-                timer.cancel()
+    finally:
+        timer.cancel()
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:
