@@ -1,8 +1,6 @@
 """Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import aiohttp
@@ -39,7 +37,7 @@ async def receive(
         raise TooLarge
     decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())), max_bytes=max_bytes)
     try:
-        async with _paced(dial, limits):
+        async with _Pace(dial, limits):
             async for data in response.content.iter_any():
                 dial.bytes_read += len(data)
                 if dial.bytes_read > max_bytes + _SLACK_BYTES:
@@ -56,31 +54,35 @@ async def receive(
     return decoder
 
 
-@asynccontextmanager
-async def _paced(dial: Dial, limits: RateLimits) -> AsyncIterator[None]:
-    """Raises `TimeoutError` in the block as soon as less has come than the minimum rate asks for. It looks only when
+class _Pace:
+    """Raises `TimeoutError` in its block as soon as less has come than the minimum rate asks for. It looks only when
     that could be, so that a body that comes fast costs one timer.
     """
-    if not limits.min_rate_bytes_s:
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    began_at, already = loop.time(), dial.bytes_read
 
-    def look() -> None:
-        nonlocal timer
-        slow_at = began_at + (dial.bytes_read - already) / limits.min_rate_bytes_s
-        if slow_at <= loop.time():
-            pace.reschedule(loop.time())
+    def __init__(self, dial: Dial, limits: RateLimits) -> None:
+        self._dial = dial
+        self._rate = limits.min_rate_bytes_s
+        self._loop = asyncio.get_running_loop()
+        self._began_at, self._already = self._loop.time(), dial.bytes_read
+        self._timer: asyncio.TimerHandle | None = None
+        self._timeout = asyncio.timeout_at(None)
+        if self._rate:
+            self._timer = self._loop.call_at(self._began_at + limits.min_rate_after_s, self._look)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._timeout.__aexit__(*error)
+
+    def _look(self) -> None:
+        slow_at = self._began_at + (self._dial.bytes_read - self._already) / self._rate
+        if slow_at <= self._loop.time():
+            self._timeout.reschedule(self._loop.time())
         else:
-            timer = loop.call_at(slow_at, look)
-
-    timer = loop.call_at(began_at + limits.min_rate_after_s, look)
-    try:
-        async with asyncio.timeout_at(None) as pace:
-            yield
-    finally:
-        timer.cancel()
+            self._timer = self._loop.call_at(slow_at, self._look)
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:
