@@ -1,6 +1,7 @@
 """Receive a body: undo its codings as it comes, hold it to the cap and to the minimum rate."""
 
 import asyncio
+from types import TracebackType
 from typing import Final, Protocol
 
 import aiohttp
@@ -72,10 +73,12 @@ class _Pace:
     async def __aenter__(self) -> None:
         await self._timeout.__aenter__()
 
-    async def __aexit__(self, *error: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        await self._timeout.__aexit__(*error)
+        await self._timeout.__aexit__(kind, error, trace)
 
     def _look(self) -> None:
         slow_at = self._began_at + (self._dial.bytes_read - self._already) / self._rate
