@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,13 +29,25 @@ def test_a_surface_serves_its_own_routes() -> None:
     assert ("GET", "/jobs") not in told["intake"]
 
 
-def test_the_page_needs_nothing_from_outside() -> None:
+def page_of(document: dict[str, Any]) -> str:
+    """The page for people."""
     from django.template.loader import render_to_string
 
-    page = render_to_string("gateway/docs.html", docs.page_of(openapi.document(SURFACES["all"])))
+    return render_to_string("gateway/docs.html", docs.page_of(document))
+
+
+def test_the_page_needs_nothing_from_outside() -> None:
+    page = page_of(openapi.document(SURFACES["all"]))
     assert "http://" not in page
     assert "https://" not in page
     assert "POST /jobs/{id}/cancel" in page
+
+
+def test_the_page_shows_code_as_code_and_all_else_as_text() -> None:
+    document = openapi.document(SURFACES["all"])
+    assert "`" not in page_of(document)
+    document["info"] = document["info"] | {"description": "`a` <b> & `c`"}
+    assert "<p><code>a</code> &lt;b&gt; &amp; <code>c</code></p>" in page_of(document)
 
 
 @pytest.mark.parametrize(
