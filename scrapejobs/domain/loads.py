@@ -5,28 +5,30 @@ token like those of a job. It holds no slot while it waits, so two attempts can 
 """
 
 from collections.abc import KeysView
+from collections.abc import Set as AbstractSet
 
 from scrapejobs.domain.lanes import Flow, Host, Tenant
-from scrapejobs.domain.politeness import INFINITY, TokenBucket
+from scrapejobs.domain.politeness import INFINITY
 from scrapejobs.domain.queues import Queues
 from scrapejobs.domain.roster import Roster
 from scrapejobs.domain.waiting import WaitingRoom
 
-# What an entry holds: its tenant, its host (None while it asks for a permit), and what to refund if nothing is ever
-# sent (nothing for one that a former leader handed out).
-Load = tuple[Tenant, Host | None, Flow | None, TokenBucket | None]
+# What an entry holds: its tenant, its host (None while it asks for a permit), and the flow whose turn to refund if
+# nothing is ever sent (none for one that a former leader handed out).
+Load = tuple[Tenant, Host | None, Flow | None]
 
 
 class Loads:
     """The entries that are load. Whatever ends makes room for those who wait."""
 
-    __slots__ = ("_asking", "_out", "_queues", "_roster", "_waiting")
+    __slots__ = ("_asking", "_out", "_queues", "_roster", "_unclaimed", "_waiting")
 
     def __init__(self, roster: Roster, queues: Queues, waiting: WaitingRoom) -> None:
         self._roster = roster
         self._queues = queues
         self._waiting = waiting
         self._out: dict[int, Load] = {}
+        self._unclaimed: set[int] = set()  # the entries whose token is set aside at their host
         self._asking: dict[int, Host] = {}  # the entries that wait for a permit, and where
 
     @property
@@ -39,19 +41,29 @@ class Loads:
         """The entries that wait for a permit. A live view."""
         return self._asking.keys()
 
+    @property
+    def unclaimed(self) -> AbstractSet[int]:
+        """The entries that are not known to be claimed. A live view."""
+        return self._unclaimed
+
     # ---- jobs
 
     def start(self, seq: int, flow: Flow, host: Host) -> None:
         """A job of `flow` starts at `host`; its room is not looked at."""
-        tenant = flow.tenant
-        self._out[seq] = (tenant, host, flow, host.gate.start())
-        tenant.running += 1
+        self._put(seq, flow.tenant, host, flow)
+        flow.tenant.running += 1
 
-    def hold(self, now: float, seq: int, tenant: Tenant, host: Host) -> None:
+    def _put(self, seq: int, tenant: Tenant, host: Host, flow: Flow | None) -> None:
+        self._out[seq] = (tenant, host, flow)
+        self._unclaimed.add(seq)
+        host.gate.start()
+
+    def hold(self, now: float, seq: int, tenant: Tenant, host: Host, *, is_claimed: bool) -> None:
         """What a former leader handed out is load, whatever the limits say."""
-        self._out[seq] = (tenant, host, None, None)
+        self._put(seq, tenant, host, None)
+        if is_claimed:  # before this leader's birth, when its buckets were empty
+            self._free_token(seq, host)
         tenant.running += 1
-        host.gate.running += 1
         self.respect_maximum(now, tenant)
 
     def respect_maximum(self, now: float, tenant: Tenant) -> None:
@@ -59,19 +71,35 @@ class Loads:
         if tenant.running >= tenant.max_running:
             self._waiting.release_promises(now, tenant)
 
+    def claimed(self, now: float, seq: int, *, at: float) -> None:
+        """A worker has claimed the entry, at a time that may have passed: from then on its token is spent. Nothing
+        happens if that is known. KeyError if it is not load.
+        """
+        _, host, _ = self._out[seq]
+        if host is not None and seq in self._unclaimed:
+            self._unclaimed.remove(seq)
+            host.gate.claimed(at)
+            self.host_changed(now, host)
+
     def finish(self, now: float, seq: int) -> None:
-        """The entry has ended. KeyError if it was not load."""
-        tenant, host, _, _ = self._out.pop(seq)
+        """The entry has ended, and may have been claimed before. KeyError if it was not load."""
+        self.claimed(now, seq, at=now)
+        tenant, host, _ = self._out.pop(seq)
         self._unload(now, tenant, self._let_go(seq, host))
 
     def give_back(self, now: float, seq: int) -> None:
         """The entry has ended without a request: its token and its turn are given back. KeyError if it was not load."""
-        tenant, host, flow, bucket = self._out.pop(seq)
-        if bucket is not None:
-            bucket.put_back()
+        tenant, host, flow = self._out[seq]
+        if host is not None and seq in self._unclaimed:
+            self._free_token(seq, host)
         if flow is not None:
             self._queues.refund(flow)
+        del self._out[seq]
         self._unload(now, tenant, self._let_go(seq, host))
+
+    def _free_token(self, seq: int, host: Host) -> None:
+        self._unclaimed.remove(seq)
+        host.gate.unclaimed -= 1
 
     # ---- permits
 
@@ -79,9 +107,10 @@ class Loads:
         """The entry has let go of its host and waits for room at the host of that key: behind those that wait there for
         a permit already, before all jobs. KeyError if it is not load.
         """
-        tenant, host, _, _ = self._out[seq]
+        self.claimed(now, seq, at=now)
+        tenant, host, _ = self._out[seq]
         left, wanted = self._let_go(seq, host), self._roster.host(key)
-        self._out[seq] = (tenant, None, None, None)
+        self._out[seq] = (tenant, None, None)
         self._asking[seq] = wanted
         wanted.n_asking += 1
         self.host_changed(now, left)
@@ -91,7 +120,7 @@ class Loads:
         permitted, full = list[int](), set[Host]()
         for seq, host in self._asking.items():
             if host not in full and host.gate.room(now) >= 1:
-                self._out[seq] = (self._out[seq][0], host, None, host.gate.start())
+                self._put(seq, self._out[seq][0], host, None)
                 permitted.append(seq)
             else:
                 full.add(host)

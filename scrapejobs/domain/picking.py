@@ -4,6 +4,7 @@ Pure: no I/O and no clock. `now` is always an argument, in float seconds of a mo
 """
 
 from collections.abc import Callable, Container, Iterator, KeysView, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from sys import maxsize
 
@@ -65,6 +66,11 @@ class Picker:
         return self._loads.seqs
 
     @property
+    def unclaimed(self) -> AbstractSet[int]:
+        """Those of them that are not known to be claimed. A live view."""
+        return self._loads.unclaimed
+
+    @property
     def queued(self) -> int:
         """How many entries are held in memory."""
         return self._windows.n_held
@@ -119,9 +125,15 @@ class Picker:
         else:
             self._empty(lane)
 
-    def hold(self, now: float, *, seq: int, tenant: int, host: str) -> None:
+    def hold(self, now: float, *, seq: int, tenant: int, host: str, is_claimed: bool) -> None:
         """An entry that a former leader handed out: it is load, whatever the limits say."""
-        self._loads.hold(now, seq, self._roster.tenant(tenant), self._roster.host(host))
+        self._loads.hold(now, seq, self._roster.tenant(tenant), self._roster.host(host), is_claimed=is_claimed)
+
+    def claimed(self, now: float, seq: int, *, at: float) -> None:
+        """A worker claimed the entry, `at` a time that may have passed: so its token is spent since then, and not set
+        aside any more. KeyError if it is not outstanding.
+        """
+        self._loads.claimed(now, seq, at=at)
 
     def ask(self, now: float, *, seq: int, host: str) -> None:
         """An entry that runs was redirected: it has let go of its host and waits for a permit at `host`, behind those
@@ -153,7 +165,7 @@ class Picker:
         self._loads.finish(now, seq)
 
     def give_back(self, now: float, seq: int) -> None:
-        """The entry never started: slot, token and turn are given back. KeyError if it was not outstanding.
+        """The entry was never claimed: slot, token and turn are given back. KeyError if it was not outstanding.
 
         It is not queued again: `add` it if it shall be.
         """

@@ -34,54 +34,53 @@ class HostLimits:
 
 
 class TokenBucket:
-    """In any stretch of `t` seconds at most `burst + rate * t` tokens leave it."""
+    """In any stretch of `t` seconds at most `burst + rate * t` tokens are spent, if each is spent when there is one.
 
-    __slots__ = ("at", "burst", "level", "rate")
+    Kept as one point in time (as in the generic cell rate algorithm, ITU-T I.371), so that a token can be spent at a
+    time that has passed already.
+    """
+
+    __slots__ = ("burst", "empty_at", "rate")
 
     def __init__(self, *, rate: float, burst: float, empty_at: float) -> None:
         """A bucket that was empty at `empty_at` and has been filling since (`EVER`: it is full)."""
         self.rate = rate
         self.burst = burst
-        self.level = 0.0
-        self.at = empty_at
+        self.empty_at = empty_at
 
-    def refill(self, now: float) -> float:
-        """The level at `now`. A time before the last one counts as the last one."""
-        if now > self.at:
-            self.level = min(self.burst, self.level + (now - self.at) * self.rate)
-            self.at = now
-        return self.level
+    def level(self, now: float) -> float:
+        """How many tokens it holds; below 0 if more were spent than it had."""
+        return min(self.burst, (now - self.empty_at) * self.rate)
 
-    def take(self) -> None:
-        self.level -= 1
-
-    def put_back(self) -> None:
-        self.level = min(self.burst, self.level + 1)
+    def spend(self, at: float) -> None:
+        """One token less, since `at`."""
+        self.empty_at = max(self.empty_at, at - self.burst / self.rate) + 1 / self.rate
 
     def reaches(self, level: float) -> float:
-        """When the level will be `level` if nothing is taken; infinity if that is more than it holds."""
+        """When the level will be `level` if nothing is spent; infinity if that is more than it holds."""
         if level > self.burst:
             return INFINITY
-        return self.at + max(0.0, level - self.level) / self.rate + ROUNDING_S
+        return self.empty_at + level / self.rate + ROUNDING_S
 
     def change(self, now: float, *, rate: float, burst: float) -> None:
         """New `rate` and `burst` from `now` on; the level stays, as far as the new burst holds it."""
-        self.refill(now)
-        self.rate, self.burst = rate, burst
-        self.level = min(self.level, burst)
+        level = min(self.level(now), burst)
+        self.rate, self.burst, self.empty_at = rate, burst, now - level / rate
 
 
 class Gate:
     """The entrance of one host: its limits, its load, and whether it is closed.
 
-    A start needs a free slot and a whole token, and the gate open. The caller asks `room` first; `start` does
-    not check.
+    A job that is handed out needs a free slot and a whole token, and the gate open. Its token is set aside until it is
+    known when the job was claimed, and spent as of then: so the limit holds for the starts, however late they come
+    (ADR-0027). The caller asks `room` first; `start` does not check.
     """
 
-    __slots__ = ("bucket", "closed_until", "concurrency", "running")
+    __slots__ = ("bucket", "closed_until", "concurrency", "running", "unclaimed")
 
     def __init__(self, limits: HostLimits, *, empty_at: float = EVER) -> None:
         self.running = 0
+        self.unclaimed = 0  # of those that run: with a token set aside
         self.closed_until = EVER
         self.concurrency: float = INFINITY if limits.concurrency is None else limits.concurrency
         self.bucket: TokenBucket | None = None
@@ -95,23 +94,26 @@ class Gate:
         free = self.concurrency - self.running
         if free <= 0 or self.bucket is None:
             return free
-        return min(free, int(self.bucket.refill(now) + ROUNDING_TOKENS))
+        return min(free, int(self.bucket.level(now) - self.unclaimed + ROUNDING_TOKENS))
 
     def room_at(self, now: float, n: int) -> float:
-        """When room for `n` may be there by time alone; infinity if only a job's end can bring it."""
+        """When room for `n` may be there by time alone; infinity if only a job's end or claim can bring it."""
         if self.running + n > self.concurrency:
             return INFINITY
         if self.bucket is None:
             return max(now, self.closed_until)
-        self.bucket.refill(now)
-        return max(now, self.closed_until, self.bucket.reaches(n))
+        return max(now, self.closed_until, self.bucket.reaches(n + self.unclaimed))
 
-    def start(self) -> TokenBucket | None:
-        """One job more, one token less. Returns the bucket to put it back into should the job never start."""
+    def start(self) -> None:
+        """One job more, with a token set aside."""
         self.running += 1
+        self.unclaimed += 1
+
+    def claimed(self, at: float) -> None:
+        """One of those set aside is spent, since `at`: its job was claimed then."""
+        self.unclaimed -= 1
         if self.bucket is not None:
-            self.bucket.take()
-        return self.bucket
+            self.bucket.spend(at)
 
     def change(self, now: float, limits: HostLimits) -> None:
         """New limits from `now` on. A first rate starts with an empty bucket: nothing was counted before."""
@@ -127,6 +129,4 @@ class Gate:
         """When, with nothing more happening, this gate will be like a new one: open, and its bucket full."""
         if self.bucket is None:
             return max(now, self.closed_until)
-        self.bucket.refill(now)
-        full = now if self.bucket.level >= self.bucket.burst else self.bucket.reaches(self.bucket.burst)
-        return max(now, self.closed_until, full)
+        return max(now, self.closed_until, self.bucket.reaches(self.bucket.burst))

@@ -41,7 +41,9 @@ class Permitting:
         if not given.leads:
             raise LeaseLost
         for seq in seqs:
-            if seq not in given.seqs:  # its lease has ended meanwhile
+            if seq in given.seqs:
+                self._picker.claimed(now, seq, at=self._clock())
+            else:  # its lease has ended meanwhile
                 self._picker.give_back(now, seq)
         if given.seqs:
             events.permits_given(len(given.seqs))

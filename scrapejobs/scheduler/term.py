@@ -22,9 +22,9 @@ WINDOW: Final = 64
 """Entries of a lane that are held at first: a queue of millions is not held in memory (docs/picking.md)."""
 LANES_AT_ONCE: Final = 500
 MOST_AT_ONCE: Final = 1000
-STOCKED_S: Final = 0.01
-"""How soon it looks again while ready holds more than the free slots can take: it looks less often, and moves more at
-once, when nobody waits for it."""
+LOOK_S: Final = 0.01
+"""How soon it looks again whether what it made ready was claimed, for until then its tokens are set aside; and not
+sooner than that while ready holds more than the free slots can take, to look less often and move more at once."""
 TIDY_S: Final = 0.1
 
 
@@ -93,14 +93,16 @@ class Term:
                 await asyncio.sleep(0)
             now = self._clock()
             for row in await self._link.run(dispatch.held()):
-                self.picker.hold(now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"])
+                self.picker.hold(
+                    now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"], is_claimed=row["is_claimed"]
+                )
         finally:
             gc.enable()
         return n_queued
 
     async def tick(self) -> float:
         if self._is_stocked:
-            await asyncio.sleep(self._began_at + STOCKED_S - self._clock())
+            await asyncio.sleep(self._began_at + LOOK_S - self._clock())
         self._began_at = self._clock()
         self.lease.check()
         await self._read_appended()
@@ -128,7 +130,7 @@ class Term:
         if self._waiting or moved:
             rest = min(rest, self._pace.ready_ttl_s / 2)
         if self.picker.queued or self.picker.asking:
-            rest = min(rest, RELOAD_S)
+            rest = min(rest, LOOK_S if self.picker.unclaimed and moved < wanted else RELOAD_S)
         if self.picker.asking:
             rest = min(rest, max(self.picker.next_permit(self._clock()) - self._clock(), 0.001))
         if moved < wanted:
@@ -178,6 +180,8 @@ class Term:
         for seq in seqs:
             if seq not in state.seqs:
                 self.picker.finish(now, seq)
+        for seq in self.picker.unclaimed & state.claimed.keys():
+            self.picker.claimed(now, seq, at=now - state.claimed[seq])
         self._permitting.hear(state.asks)
         await self._tidy(state.lowest_pos)
         return state.free - self._waiting

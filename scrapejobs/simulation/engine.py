@@ -103,6 +103,7 @@ class Simulation:
         self._chooser.add(now, seq=seq, priority=job.priority, tenant=tenant, host=job.host)
 
     def _start(self, now: float, seq: int) -> None:
+        self._chooser.claimed(now, seq, at=now)
         job = self._entries[seq]
         if job.started_at is None:
             job.started_at = now

@@ -97,13 +97,14 @@ async def every_lane(conn: psycopg.AsyncConnection[DictRow], *, window: int) -> 
 
 @verb()
 def held() -> Steps[list[Row]]:
-    """What counts as load already: `seq`, `tenant_id`, `host`."""
+    """What counts as load already: `seq`, `tenant_id`, `host`, `is_claimed`."""
     return (yield Statement("ready/held", {}))
 
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """What still waits in ready (with the smallest living position) and who runs the rest. `asks`: attempts that ask
+    """What still waits in ready (with the smallest living position) and who runs the rest. `claimed`: how many seconds
+    ago each that runs was claimed. `asks`: attempts that ask
     for a permit, each with its host, in the order in which they asked. `slots`: of each worker heard of of late that
     takes jobs.
     """
@@ -112,6 +113,7 @@ class Outstanding:
     lowest_pos: int | None
     running: Mapping[UUID, int]
     seqs: set[int]
+    claimed: dict[int, float]
     asks: list[tuple[int, str]]
     slots: dict[UUID, int]
 
@@ -136,6 +138,7 @@ def outstanding(seqs: Sequence[int], *, alive_s: float, known: Collection[int] =
         lowest_pos=min(positions, default=None),
         running=Counter(row["worker_id"] for row in held if row["pos"] is None),
         seqs={row["seq"] for row in held},
+        claimed={row["seq"]: row["age_s"] for row in held if row["pos"] is None},
         asks=[(seq, host) for _, seq, host in asks],
         slots={row["worker_id"]: row["slots"] for row in workers},
     )

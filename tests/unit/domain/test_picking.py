@@ -52,6 +52,7 @@ class Pool:
                 self.free += 1
             for seq in self.picker.pick(self.now, self.free):
                 self.free -= 1
+                self.picker.claimed(self.now, seq, at=self.now)
                 self.starts.append((self.now, seq))
                 heapq.heappush(self._running, (self.now + self.lasts(), seq))
             watch()
@@ -284,7 +285,7 @@ def test_crowded_host_takes_every_second_turn_of_a_tenant_and_not_more():
     fill(pick, [(NORMAL, 1, "hot")] * 100 + [(NORMAL, 2, "hot")] * 100)
     fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=200)
     for seq in (900, 901):
-        pick.hold(0.0, seq=seq, tenant=9, host="hot")
+        pick.hold(0.0, seq=seq, tenant=9, host="hot", is_claimed=True)
     seqs = pick.pick(0.0, 50)  # all but the hot host, at which both tenants wait now
     fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=300)
     for seq in (900, 901, *seqs):
@@ -336,6 +337,8 @@ def test_no_timer_rings_while_promised_room_is_not_used():
     assert pick.pick(1.0, 0) == []  # no worker is free: the token is promised, no other can come
     assert pick.next_timer() == INF
     assert pick.pick(1.0, 1) == [0]
+    assert pick.next_timer() == INF  # the next token comes after this one is spent
+    pick.claimed(1.0, 0, at=1.0)
     assert pick.next_timer() == pytest.approx(1.001, abs=1e-5)
 
 
@@ -469,8 +472,8 @@ def test_new_leader_takes_its_buckets_for_empty_at_its_birth():
 def test_what_a_former_leader_handed_out_holds_its_slot_until_it_ends():
     pick = picker(limits={"a": HostLimits(concurrency=2)}, shares={1: TenantShare(max_running=2)})
     fill(pick, [(NORMAL, 1, "a"), (NORMAL, 1, "b")])
-    pick.hold(0.0, seq=90, tenant=2, host="a")
-    pick.hold(0.0, seq=91, tenant=1, host="a")
+    pick.hold(0.0, seq=90, tenant=2, host="a", is_claimed=True)
+    pick.hold(0.0, seq=91, tenant=1, host="a", is_claimed=False)
     assert set(pick.outstanding) == {90, 91}
     assert pick.pick(0.0, 9) == [1]
     pick.finish(0.0, 1)
@@ -511,7 +514,7 @@ def test_cancelled_entries_cost_their_tenant_and_their_queue_no_turns():
 @pytest.mark.req("NFR-6")
 def test_token_of_a_former_leaders_entry_is_not_given_back_twice():
     pick = picker(limits={"a": HostLimits(rate=0.001, burst=5.0)}, cold_start_at=0.0)
-    pick.hold(0.0, seq=90, tenant=1, host="a")
+    pick.hold(0.0, seq=90, tenant=1, host="a", is_claimed=False)
     fill(pick, [(NORMAL, 1, "a")])
     pick.give_back(0.0, 90)
     assert pick.pick(0.0, 1) == []
@@ -542,9 +545,14 @@ def test_new_limits_of_a_host_hold_at_once_for_what_is_queued():
     for seq in list(pick.outstanding)[:2]:
         pick.finish(0.0, seq)
     assert pick.pick(0.0, 20) == []
+    for seq in pick.outstanding:
+        pick.claimed(0.0, seq, at=0.0)
     pick.set_host_limits(0.0, "a", HostLimits(rate=2.0, burst=5.0))
     assert pick.pick(0.0, 20) == []  # its first rate: an empty bucket
-    assert len(pick.pick(1.001, 20)) == 2
+    two = pick.pick(1.001, 20)
+    assert len(two) == 2
+    for seq in two:
+        pick.claimed(1.001, seq, at=1.001)
     pick.set_host_limits(1.001, "a", HostLimits(rate=100.0, burst=5.0))
     assert len(pick.pick(1.05, 20)) == 4
     pick.set_host_limits(1.05, "a", UNLIMITED)

@@ -25,6 +25,8 @@ EVENT = st.one_of(
     st.tuples(st.sampled_from(["finish", "give_back", "retry"]), st.integers(0, 50)),
     st.tuples(st.just("gone"), st.sets(st.integers(1, 60), max_size=20)),
     st.tuples(st.just("wait"), st.floats(0.001, 1.0)),
+    st.tuples(st.just("claim"), st.integers(0, 50)),
+    st.tuples(st.just("look"), st.none()),
     st.tuples(st.just("close"), st.tuples(st.sampled_from("abcd"), st.floats(0, 1.0))),
     st.tuples(st.just("limit"), st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd"))),
     st.tuples(st.just("share"), st.tuples(st.integers(0, 3), st.integers(0, 3))),
@@ -81,7 +83,10 @@ class Order:
 
 
 class World:
-    """A picker, and next to it what it may do, kept as plain lists of what has happened."""
+    """A picker, and next to it what it may do, kept as plain lists of what has happened.
+
+    Workers claim when they like, which is when a host sees a start, and the picker hears of it at its next look.
+    """
 
     def __init__(self) -> None:
         self.now, self.n = 0.0, 0
@@ -91,7 +96,10 @@ class World:
         self.queued: set[int] = set()
         self.running: list[int] = []
         self.closed = dict.fromkeys(LIMITS, 0.0)
-        self.tokens = {host: limits.burst for host, limits in LIMITS.items()}
+        self.claims: dict[int, float] = {}  # when entries were claimed, as long as the picker has not heard of it
+        self.unclaimed: dict[int, str] = {}  # entries whose token is set aside, as far as the picker knows, and where
+        self.spent: dict[str, list[float]] = {host: [] for host in LIMITS}  # as far as the picker knows
+        self.starts: dict[str, list[float]] = {host: [] for host in LIMITS}
         self.picked: list[int] = []
 
     def may_start(self, seq: int, *, slack: float) -> bool:
@@ -100,10 +108,46 @@ class World:
         limits, most = self.limits[host], self.shares[tenant].max_running
         return (
             self.now >= self.closed[host]
-            and (limits.rate is None or self.tokens[host] >= 1 - slack)
+            and self.tokens(host) >= 1 - slack
             and sum(self.entries[other][2] == host for other in self.running) < (limits.concurrency or INF)
             and sum(self.entries[other][1] == tenant for other in self.running) < (most or INF)
         )
+
+    def tokens(self, host: str) -> float:
+        """What is left of the spent ones, by going through all that were ever spent; less what is set aside."""
+        limits = self.limits[host]
+        if limits.rate is None:
+            return INF
+        level, since = limits.burst, 0.0
+        for at in self.spent[host]:
+            level, since = min(limits.burst, level + (at - since) * limits.rate) - 1, at
+        level = min(limits.burst, level + (self.now - since) * limits.rate)
+        return level - sum(where == host for where in self.unclaimed.values())
+
+    def spend(self, seq: int, host: str, at: float) -> None:
+        if self.unclaimed.pop(seq, None) is not None:
+            self.spent[host].append(at)
+
+    def claim(self, index: int) -> None:
+        """A worker claims one of the entries that are ready: the host sees a start."""
+        ready = [seq for seq in self.unclaimed if seq not in self.claims]
+        if ready:
+            self.start(ready[index % len(ready)])
+
+    def start(self, seq: int) -> None:
+        self.claims[seq] = self.now
+        host = self.unclaimed[seq]
+        self.starts[host].append(self.now)
+        limits, starts = self.limits[host], self.starts[host]
+        for n, since in enumerate(reversed(starts), start=1):
+            assert limits.rate is None or n <= limits.burst + limits.rate * (self.now - since) + 1e-4
+
+    def look(self, _: object = None) -> None:
+        """The picker hears what was claimed."""
+        for seq, at in sorted(self.claims.items(), key=lambda claim: claim[1]):
+            self.picker.claimed(self.now, seq, at=at)
+            self.spend(seq, self.unclaimed[seq], at)
+        self.claims.clear()
 
     def add(self, entries: Iterable[tuple[int, int, str]]) -> None:
         for priority, tenant, host in entries:
@@ -118,7 +162,7 @@ class World:
             assert self.may_start(seq, slack=1e-6), "an entry that may not start was picked"
             self.queued.remove(seq)
             self.running.append(seq)
-            self.tokens[self.entries[seq][2]] -= 1
+            self.unclaimed[seq] = self.entries[seq][2]
         assert len(picked) <= n
         if len(picked) < n:
             left = [seq for seq in self.queued if self.may_start(seq, slack=-1e-4)]
@@ -137,23 +181,21 @@ class World:
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
-        for host, limits in self.limits.items():
-            if limits.rate is not None:
-                self.tokens[host] = min(limits.burst, self.tokens[host] + seconds * limits.rate)
 
     def end(self, how: str, index: int) -> None:
         if not self.running:
             return
         seq = self.running.pop(index % len(self.running))
-        entry = self.entries[seq]
-        if how == "finish":
+        was_claimed = self.claims.pop(seq, None) is not None or seq not in self.unclaimed
+        if how == "finish" or was_claimed:
+            if seq in self.unclaimed:
+                self.spend(seq, self.unclaimed[seq], self.now)
             self.picker.finish(self.now, seq)
             return
-        host, limits = entry[2], self.limits[entry[2]]
-        self.tokens[host] = min(limits.burst, self.tokens[host] + 1)
+        del self.unclaimed[seq]
         self.picker.give_back(self.now, seq)
         if how == "retry":
-            self.add([entry])
+            self.add([self.entries[seq]])
 
     def close(self, host: str, seconds: float) -> None:
         self.closed[host] = self.now + seconds
@@ -186,6 +228,9 @@ class World:
                 return
             self.wait(0.5)
             self.pick(20)
+            while len(self.claims) < len(self.unclaimed):
+                self.claim(0)
+            self.look()
             while self.running:
                 self.end("finish", 0)
         pytest.fail(f"{len(self.queued)} entries are stuck")
@@ -213,7 +258,27 @@ def test_picker_and_model_pick_the_same_entries_in_the_same_order(steps: list[tu
 @settings(max_examples=60, deadline=None)
 @given(day=DAY)
 def test_every_pick_is_allowed_and_nothing_that_may_start_is_left_behind(day: list[tuple[str, object]]):
+    World().live(day)
+
+
+@pytest.mark.req("NFR-6")
+@settings(max_examples=100, deadline=None)
+@given(
+    day=st.lists(
+        st.one_of(
+            st.tuples(st.just("wait"), st.floats(0.001, 1.0)),
+            st.tuples(st.just("pick"), st.integers(1, 8)),
+            st.tuples(st.just("claim"), st.integers(0, 50)),
+            st.tuples(st.just("look"), st.none()),
+        ),
+        max_size=60,
+    )
+)
+def test_however_late_jobs_are_claimed_no_stretch_of_time_sees_more_starts_than_its_host_bears(
+    day: list[tuple[str, object]],
+):
     world = World()
+    world.add([(1, 0, "c"), (1, 0, "d")] * 60)
     world.live(day)
 
 

@@ -41,9 +41,7 @@ class Redirected(World):
         limits = self.limits[host]
         n_there = sum(self.moved.get(seq, self.entries[seq][2]) == host for seq in self.running)
         return (
-            self.now >= self.closed[host]
-            and (limits.rate is None or self.tokens[host] >= 1 - slack)
-            and n_there < (limits.concurrency or INF)
+            self.now >= self.closed[host] and self.tokens(host) >= 1 - slack and n_there < (limits.concurrency or INF)
         )
 
     def may_start(self, seq: int, *, slack: float) -> bool:
@@ -60,6 +58,11 @@ class Redirected(World):
         index, host = what
         if self.running:
             seq = self.running[index % len(self.running)]
+            if seq in self.unclaimed:  # who asks has been claimed before
+                if self.claims.pop(seq, None) is None:
+                    self.start(seq)
+                    del self.claims[seq]
+                self.spend(seq, self.unclaimed[seq], self.now)
             self.line = [other for other in self.line if other[0] != seq] + [(seq, host)]
             self.moved[seq] = None
             self.picker.ask(self.now, seq=seq, host=host)
@@ -71,7 +74,8 @@ class Redirected(World):
             assert next(other for other, at in self.line if at == host) == seq, "not first come, first served"
             self.line.remove((seq, host))
             self.moved[seq] = host
-            self.tokens[host] -= 1
+            self.spent[host].append(self.now)
+            self.picker.claimed(self.now, seq, at=self.now)
         left = [host for _, host in self.line if self.has_room(host, slack=-1e-4)]
         assert not left, "room was left unused while an attempt asks for it"
         assert set(self.picker.asking) == {seq for seq, _ in self.line}
@@ -83,13 +87,11 @@ class Redirected(World):
             super().end(how, index)
             return
         self.running.remove(seq)
-        host = self.moved.pop(seq)
+        self.moved.pop(seq)
         self.line = [other for other in self.line if other[0] != seq]
         if how == "finish":
             self.picker.finish(self.now, seq)
             return
-        if host is not None:
-            self.tokens[host] = min(self.limits[host].burst, self.tokens[host] + 1)
         self.picker.give_back(self.now, seq)
 
 
@@ -163,6 +165,7 @@ def test_a_further_request_to_the_same_host_spends_a_token_of_it():
     assert it.pick(0.0, 9) == [1]
     it.ask(0.0, seq=1, host="b")
     assert it.permit(0.0) == [1]
+    it.claimed(0.0, 1, at=0.0)
     it.ask(0.0, seq=1, host="b")
     assert it.permit(0.0) == []
     assert it.next_permit(0.0) == pytest.approx(0.2, abs=1e-3)
