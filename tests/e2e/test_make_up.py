@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from scrapejobs.adapters.embedded import free_port
-from scrapejobs.ops.local.demo_target import DemoTarget
+from scrapejobs.ops.local.demo_target import DemoTarget, body_of
 from tests import servers
 
 STOP_S = 30.0
@@ -175,6 +175,32 @@ def test_up_says_where_everything_is_and_the_printed_curl_line_works(up: Up, tar
     done = subprocess.run(["sh", "-c", lines], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "succeeded" in done.stdout
+
+
+@pytest.mark.req("FR-1")
+@pytest.mark.req("FR-3")
+@pytest.mark.req("FR-8")
+def test_the_quickstart_works_line_by_line(up: Up, target: str, tmp_path: Path):
+    text = (servers.ROOT / "docs/howto/quickstart.md").read_text().partition("## In containers")[0]
+    demo, start, *blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert (demo, start) == ("make demo\n", "make up\n")  # shown below, and running
+    lines = "".join(blocks).replace("http://127.0.0.1:8000", up.api).replace("https://example.com/", f"{target}/page")
+    for written in ("results", "urls.txt"):
+        lines = lines.replace(written, str(tmp_path / written))
+    lines = lines.replace(".venv/bin/scrapejobs", f'"{sys.executable}" -m scrapejobs_client')
+    lines = lines.replace(".venv/bin/python", f'"{sys.executable}"')
+    environment = {**up.environment, "PYTHONPATH": str(servers.ROOT / "client")}
+    argv = ["bash", "-euo", "pipefail", "-c", lines]
+    done = subprocess.run(argv, cwd=servers.ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "succeeded" in done.stdout
+    results = [file for file in (tmp_path / "results").iterdir() if not file.name.startswith(".")]
+    assert len(results) == 4  # one by the command line, three by the example
+    assert {file.read_bytes() for file in results} == {
+        body_of("/page"),
+        *(body_of(f"/page?page={n}") for n in (1, 2, 3)),
+    }
+    assert '"status":"queued"' in done.stdout  # by curl
 
 
 @pytest.mark.req("FR-12")
