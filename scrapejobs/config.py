@@ -144,6 +144,7 @@ class Config(BaseSettings):
     # Keeping
     retention_days: Annotated[int, Field(ge=8, le=3650)] = 30
     receipt_ttl_s: Annotated[float, Field(ge=86_400)] = 86_400.0
+    failed_secrets_s: PositiveFloat = 7 * 86_400.0
     link_ttl_s: Annotated[float, Field(gt=0, le=300)] = 300.0
     partitions_ahead_days: Annotated[int, Field(ge=2, le=60)] = 14
 

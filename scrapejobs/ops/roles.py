@@ -140,6 +140,7 @@ def scheduler(around: Surroundings) -> Crew:
             keep_days=config.retention_days,
             ahead_days=config.partitions_ahead_days,
             receipt_ttl_s=config.receipt_ttl_s,
+            secrets_s=config.failed_secrets_s,
         ),
         Orphans(Walk(around.link(), objects, keep_days=config.retention_days, remove=True)),
     ]

@@ -32,7 +32,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "Web": {
             "secret_key": "Signs cursors and sessions. 32 characters or more, the same for all gateways.",
             "sealing_keys": "Seal the secrets of jobs. 32 characters or more each, the same for gateways, workers and"
-            " couriers. The first one seals, all open.",
+            " couriers. The first one seals, all open: see [rotate keys](../howto/rotate-keys.md).",
             "allowed_hosts": "Host names that the gateway answers to.",
             "api_url": "The API's address as clients reach it; `manage.py scrape` uses it too.",
         },
@@ -95,6 +95,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "Keeping": {
             "retention_days": "How long jobs and results are kept.",
             "receipt_ttl_s": "How long an `Idempotency-Key` holds.",
+            "failed_secrets_s": "How long a failed job keeps its secrets; after that it cannot be requeued.",
             "link_ttl_s": "How long a signed link holds.",
             "partitions_ahead_days": "How many days of partitions are made ahead.",
         },

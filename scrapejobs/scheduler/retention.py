@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 
 from scrapejobs.store import circuits, clock, deliveries, partitions, upkeep
 from scrapejobs.store.link import Link
+from scrapejobs.store.resealing import erase_failed
 from scrapejobs.store.run import run_async
 from scrapejobs.telemetry import events
 
@@ -22,6 +23,7 @@ LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout = '100ms'"
 others wait behind it, intake too: so not for long, and not often (NFR-2).
 """
 RECEIPTS: Final = 5000
+SECRETS: Final = 500
 
 
 class Objects(Protocol):
@@ -31,7 +33,7 @@ class Objects(Protocol):
 
 
 class Retention:
-    """Once an hour: partitions ahead, old days away (objects before rows), old receipts, silent services."""
+    """Once an hour: partitions ahead, old days away (objects before rows), old receipts, old secrets, lost services."""
 
     name = "retention"
     wakes_on: frozenset[str] = frozenset()
@@ -44,16 +46,20 @@ class Retention:
         keep_days: int,
         ahead_days: int,
         receipt_ttl_s: float,
+        secrets_s: float,
     ) -> None:
         self._link = link
         self._objects = objects
         self._keep = timedelta(days=keep_days)
         self._ahead_days = ahead_days
         self._receipt_ttl_s = receipt_ttl_s
+        self._secrets_s = secrets_s
 
     async def tick(self) -> float:
         is_kept = await self._keep_partitions()
         while await self._link.run(upkeep.expire_receipts(ttl_s=self._receipt_ttl_s, limit=RECEIPTS)) == RECEIPTS:
+            pass
+        while await self._link.run(erase_failed(older_s=self._secrets_s, limit=SECRETS)) == SECRETS:
             pass
         await self._link.run(upkeep.forget_services(after_s=PERIOD_S))
         await self._link.run(upkeep.forget_hosts())

@@ -39,7 +39,7 @@ async def old_day(conn: Conn) -> AsyncIterator[date]:
 
 
 def retention(link: Link, objects: Any) -> Retention:
-    return Retention(link, objects, keep_days=KEEP_DAYS, ahead_days=14, receipt_ttl_s=3600.0)
+    return Retention(link, objects, keep_days=KEEP_DAYS, ahead_days=14, receipt_ttl_s=3600.0, secrets_s=86_400.0)
 
 
 def id_of(day: date, n: int) -> UUID:
@@ -229,3 +229,18 @@ async def test_it_waits_for_a_lock_far_shorter_than_those_who_would_wait_behind_
         await conn.execute(LOCK_TIMEOUT)
         mine = await one(conn, show)
     assert 0 < mine["s"] * 10 <= others["s"]
+
+
+@pytest.mark.req("NFR-12")
+async def test_the_secrets_of_what_failed_long_ago_are_erased(conn: Conn, link: Link, store: ObjectStore) -> None:
+    ages = {"long": 2, "lately": 0}
+    jobs = {}
+    for name, days in ages.items():
+        job = await make_job(conn, status="failed", sealed=b"sealed")
+        await conn.execute(
+            "UPDATE job SET finished_at = clock_timestamp() - make_interval(days => %s) WHERE id = %s", [days, job.id]
+        )
+        jobs[name] = job.id
+    await retention(link, store).tick()
+    left = {row["id"]: bytes(row["sealed"]) for row in await rows(conn, "SELECT id, sealed FROM job")}
+    assert left == {jobs["long"]: b"", jobs["lately"]: b"sealed"}

@@ -16,6 +16,7 @@ def _config(**changes: str) -> Config:
         "S3_ACCESS_KEY_ID": "id",
         "S3_SECRET_ACCESS_KEY": "secret",
         "secret_key": "k" * 32,
+        "sealing_keys": "s" * 32,
     }
     return Config(**required | changes)  # type: ignore[arg-type]
 
@@ -28,6 +29,17 @@ def test_the_defaults_are_sound():
 @pytest.mark.req("NFR-12")
 def test_a_short_secret_key_is_refused():
     assert ids(secret_key="k" * 31) == ["scrapejobs.E001"]
+
+
+@pytest.mark.req("NFR-12")
+def test_sealing_keys_that_are_missing_or_short_are_refused():
+    assert ids(sealing_keys="") == ["scrapejobs.E003"]
+    assert ids(sealing_keys=f"{'n' * 32},{'o' * 31}") == ["scrapejobs.E004"]
+
+
+@pytest.mark.req("NFR-12")
+def test_the_ring_is_read_from_commas_and_from_lines_of_a_file():
+    assert _config(sealing_keys="a,b").sealing_texts == _config(sealing_keys="a\nb\n").sealing_texts == ("a", "b")
 
 
 @pytest.mark.req("NFR-12")
