@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from scrapejobs.domain.addresses import endpoint_of
+from scrapejobs.domain.proxy import EgressProxy
 
 PREFIX = "SCRAPEJOBS_"
 CLIENT_NAMES = frozenset({"SCRAPEJOBS_URL", "SCRAPEJOBS_KEY"})
@@ -127,6 +128,7 @@ class Config(BaseSettings):
     ports_allow: Ports = ()
     ports_deny: Ports = ()
     own_endpoints: Names = ()
+    egress_proxy: SecretStr | None = None
     callback_allow_http: bool = False
 
     # Politeness and fairness; per host and per tenant these are rows, these are what a row does not say
@@ -166,6 +168,17 @@ class Config(BaseSettings):
     @classmethod
     def _split_keys(cls, value: Any) -> Any:
         return value.replace(",", " ").split() if isinstance(value, str) else value
+    @field_validator("egress_proxy")
+    @classmethod
+    def _is_a_proxy(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            EgressProxy.of(value.get_secret_value())
+        return value
+
+    @property
+    def proxy(self) -> EgressProxy | None:
+        """The way out, if it is not the direct one."""
+        return EgressProxy.of(self.egress_proxy.get_secret_value()) if self.egress_proxy is not None else None
 
     @model_validator(mode="after")
     def _consistent(self) -> "Config":

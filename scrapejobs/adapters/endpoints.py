@@ -66,6 +66,8 @@ def _servers(config: Config) -> Iterator[Endpoint]:
             yield host.lower().rstrip("."), ports[min(i, len(ports) - 1)]
     yield from _of_url(config.redis_url.get_secret_value())
     yield from map(endpoint_of, config.own_endpoints)
+    if config.proxy is not None:
+        yield config.proxy.host, config.proxy.port
 
 
 def _shared(config: Config) -> Iterator[Endpoint]:

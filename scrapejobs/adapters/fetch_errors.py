@@ -12,6 +12,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from scrapejobs.adapters.decoding import BodyCorrupt, BodyTruncated
+from scrapejobs.adapters.egress_proxy import ProxyFoundNoWay, ProxyRefused, ProxyUnavailable
 from scrapejobs.adapters.guard import Dial, LookupFailed, NameNotFound
 from scrapejobs.adapters.http1 import HeadersTooLarge, NotHttp, ProtocolError
 from scrapejobs.adapters.spool import TooLarge
@@ -39,6 +40,9 @@ _BY_TYPE: tuple[tuple[type[BaseException], str], ...] = (
     (BodyTruncated, "body_incomplete"),
     (BodyCorrupt, "body_corrupt"),
     (NameNotFound, "dns_not_found"),
+    (ProxyUnavailable, "proxy_unavailable"),
+    (ProxyRefused, "blocked_address"),
+    (ProxyFoundNoWay, "unreachable"),
     (LookupFailed, "dns_temporary"),
     (TimeoutError, "timeout"),
     (ssl.SSLCertVerificationError, "tls_invalid"),

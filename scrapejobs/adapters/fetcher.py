@@ -23,6 +23,7 @@ from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.content_type import parse_content_type
 from scrapejobs.domain.masking import masked_hop
 from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
+from scrapejobs.domain.proxy import EgressProxy
 from scrapejobs.domain.redirect import REDIRECTS, follow_location, next_method
 from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, parse_target, with_query
 
@@ -41,6 +42,7 @@ class FetchLimits:
     """What the operator sets for every fetch of this process. Seconds and bytes."""
 
     policy: EgressPolicy
+    proxy: EgressProxy | None = None
     dns_timeout_s: float = 5.0
     connect_timeout_s: float = 10.0  # dial and TLS handshake, for each address
     max_redirects: int = 10
@@ -208,7 +210,11 @@ class Fetcher:
         limits = self._limits
         if self._connector is None:
             self._connector = guard.guarded_connector(
-                limits.policy, ssl_context=self._tls, dns_timeout_s=limits.dns_timeout_s, lookup=self._lookup
+                limits.policy,
+                ssl_context=self._tls,
+                dns_timeout_s=limits.dns_timeout_s,
+                lookup=self._lookup,
+                proxy=limits.proxy,
             )
             read_strictly(self._connector, limits)
         return self._connector

@@ -18,9 +18,11 @@ from typing import Any, Literal
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from scrapejobs.adapters.egress_proxy import ProxiedConnector
 from scrapejobs.adapters.lookup_threads import LookupThreads
 from scrapejobs.domain.addresses import Address, EgressPolicy, Verdict
 from scrapejobs.domain.outcome import Exchange, Hop, Phase
+from scrapejobs.domain.proxy import EgressProxy
 
 Lookup = Callable[[str], Awaitable[list[Address]]]
 """All addresses of a name. Raises `NameNotFound`, or `LookupFailed` when another try may find it."""
@@ -99,33 +101,46 @@ def guarded_connector(
     ssl_context: ssl.SSLContext,
     dns_timeout_s: float,
     lookup: Lookup | None = None,
+    proxy: EgressProxy | None = None,
 ) -> aiohttp.TCPConnector:
-    """A connector that dials what the policy allows and nothing else, once for each request: connections are not kept,
-    so none can have gone stale.
+    """A connector that dials what the policy allows and nothing else, itself or through the proxy, once for each
+    request: connections are not kept, so none can have gone stale.
     """
-    return aiohttp.TCPConnector(
-        resolver=GuardedResolver(policy, lookup=lookup or system_lookup, timeout_s=dns_timeout_s),
-        socket_factory=guarded_socket_factory(policy),
-        ssl=ssl_context,
-        family=socket.AF_UNSPEC,
-        use_dns_cache=False,
-        force_close=True,
-        limit=0,
-    )
+    options: dict[str, Any] = {
+        "resolver": GuardedResolver(policy, lookup=lookup or system_lookup, timeout_s=dns_timeout_s),
+        "socket_factory": guarded_socket_factory(policy),
+        "ssl": ssl_context,
+        "family": socket.AF_UNSPEC,
+        "use_dns_cache": False,
+        "force_close": True,
+        "limit": 0,
+    }
+    if proxy is not None:
+        return ProxiedConnector(proxy, gate=last_gate(policy), **options)
+    return aiohttp.TCPConnector(**options)
+
+
+def last_gate(policy: EgressPolicy) -> Callable[[Any], None]:
+    """Judges every address right before it is dialled: raises `BlockedAddress` for one that may not be."""
+
+    def judge(addr_info: Any) -> None:
+        address, port = ip_address(addr_info[4][0]), addr_info[4][1]
+        _judge(address, port, policy=policy)
+        _enter("connect")
+        if (dial := _dial.get()) is not None:
+            dial.family = "ipv4" if isinstance(address, IPv4Address) else "ipv6"
+
+    return judge
 
 
 def guarded_socket_factory(policy: EgressPolicy) -> Callable[[Any], socket.socket]:
-    """The last gate: opens a socket for an address that may be dialled, raises `BlockedAddress` for another."""
+    """Opens sockets behind the last gate."""
+    judge = last_gate(policy)
 
     def open_socket(addr_info: Any) -> socket.socket:
-        _, kind, proto, _, sockaddr = addr_info
-        address = ip_address(sockaddr[0])
-        _judge(address, sockaddr[1], policy=policy)
-        _enter("connect")
-        is_v4 = isinstance(address, IPv4Address)
-        if (dial := _dial.get()) is not None:
-            dial.family = "ipv4" if is_v4 else "ipv6"
-        return socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, kind, proto)
+        family, kind, proto, *_ = addr_info
+        judge(addr_info)
+        return socket.socket(family, kind, proto)
 
     return open_socket
 

@@ -17,6 +17,7 @@ from scrapejobs.adapters.fetch_errors import WIRE_ERRORS, failure_of
 from scrapejobs.adapters.guard import Lookup
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.outcome import is_success
+from scrapejobs.domain.proxy import EgressProxy
 from scrapejobs.domain.retry_after import parse_retry_after
 from scrapejobs.domain.target import InvalidUrl, UrlNotAllowed, parse_target
 from scrapejobs.domain.webhook import sign
@@ -48,12 +49,14 @@ class WebhookClient:
         timeout_s: float,
         user_agent: str,
         lookup: Lookup | None = None,
+        proxy: EgressProxy | None = None,
     ) -> None:
         self._policy = policy
         self._dns_timeout_s = dns_timeout_s
         self._timeout_s = timeout_s
         self._user_agent = user_agent
         self._lookup = lookup
+        self._proxy = proxy
         self._tls = guard.tls_context()
 
     async def post(self, url: str, *, event_id: str, secret: str, body: bytes) -> Answer:
@@ -79,7 +82,11 @@ class WebhookClient:
 
     async def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         connector = guard.guarded_connector(
-            self._policy, ssl_context=self._tls, dns_timeout_s=self._dns_timeout_s, lookup=self._lookup
+            self._policy,
+            ssl_context=self._tls,
+            dns_timeout_s=self._dns_timeout_s,
+            lookup=self._lookup,
+            proxy=self._proxy,
         )
         timeout = aiohttp.ClientTimeout(total=None)
         async with (

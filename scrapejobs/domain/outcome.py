@@ -141,6 +141,7 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "secrets_damaged": ("permanent", "the job's secrets cannot be read any more"),
         "worker_error": ("temporary", "the worker failed at this job"),
         "no_permit": ("temporary", "the host that a redirect led to had no room before the attempt's time-out"),
+        "proxy_unavailable": ("temporary", "the service's egress proxy does not do its work"),
         "store_unavailable": ("temporary", "the object store did not take the answer before the job's deadline"),
     }
 )

@@ -11,7 +11,7 @@ LOST_WORKER: Final = "lost_worker"
 DEADLINE_EXCEEDED: Final = "deadline_exceeded"
 _MAY_HAVE_TAKEN: Final = "its worker went away; not repeated, because the target may have taken it"
 
-OURS: Final = frozenset({"worker_error", "secrets_locked", "store_unavailable", "no_permit"})
+OURS: Final = frozenset({"worker_error", "secrets_locked", "store_unavailable", "no_permit", "proxy_unavailable"})
 """Faults of our own side: tried again, and never counted against the job's attempts."""
 
 NOTHING_SENT: Final = frozenset({"dns", "connect", "tls"})

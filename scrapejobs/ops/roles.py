@@ -226,6 +226,7 @@ def courier(around: Surroundings) -> Crew:
         dns_timeout_s=config.dns_timeout_s,
         timeout_s=config.callback_timeout_s,
         user_agent=config.user_agent,
+        proxy=config.proxy,
     )
     loop = Courier(
         around.link(),
@@ -262,6 +263,7 @@ def report_verb(config: Config) -> ReportVerb:
 def fetch_limits(config: Config) -> FetchLimits:
     return FetchLimits(
         policy=egress_policy(config),
+        proxy=config.proxy,
         dns_timeout_s=config.dns_timeout_s,
         connect_timeout_s=config.connect_timeout_s,
         max_redirects=config.max_redirects,

@@ -78,6 +78,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "ports_deny": "Ports that may not be fetched, whatever else says so.",
             "own_endpoints": "Further servers of yours, as `host:port`, that no job may reach whatever is allowed. "
             "The servers that other settings name, and each process's own ports, are among them anyway.",
+            "egress_proxy": "An HTTP proxy, `http://[user:password@]host[:port]`, through which jobs and deliveries "
+            "go. It is asked to CONNECT to addresses, on all ports that may be fetched.",
             "callback_allow_http": "Whether a `callback_url` may be plain http.",
         },
         "Politeness": {
