@@ -168,6 +168,7 @@ class Config(BaseSettings):
     @classmethod
     def _split_keys(cls, value: Any) -> Any:
         return value.replace(",", " ").split() if isinstance(value, str) else value
+
     @field_validator("egress_proxy")
     @classmethod
     def _is_a_proxy(cls, value: SecretStr | None) -> SecretStr | None:
