@@ -1,4 +1,4 @@
-"""An HTTP proxy as the way out (ADR-0027).
+"""An HTTP proxy as the way out (ADR-0028).
 
 The guard stays the judge. The name is looked up here, once, and the proxy is asked to CONNECT to the very address that
 was judged, by its number, for http as for https: there is nothing left for it to look up.

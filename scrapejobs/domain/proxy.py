@@ -1,4 +1,4 @@
-"""The proxy through which everything that users name is reached, when the operator has one (ADR-0027)."""
+"""The proxy through which everything that users name is reached, when the operator has one (ADR-0028)."""
 
 from base64 import b64encode
 from dataclasses import dataclass, field

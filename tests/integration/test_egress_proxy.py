@@ -1,4 +1,4 @@
-"""Through an HTTP proxy: it dials what the guard has judged, by its number, and looks nothing up (ADR-0027)."""
+"""Through an HTTP proxy: it dials what the guard has judged, by its number, and looks nothing up (ADR-0028)."""
 
 import asyncio
 import base64
