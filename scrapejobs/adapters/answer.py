@@ -39,15 +39,16 @@ def check_head(response: aiohttp.ClientResponse, *, asked: Mapping[str, str]) ->
         raise FetchFailed("protocol_error")
 
 
-def check_status(response: aiohttp.ClientResponse, accepted: frozenset[int], *, follow: bool) -> None:
-    """Raise `FetchFailed` with `http_NNN` unless the answer is one that the job takes for a success."""
-    if is_success(response.status, accepted=accepted):
-        return
-    if response.status in REDIRECTS and not follow:
-        return
+def is_taken(response: aiohttp.ClientResponse, accepted: frozenset[int], *, follow: bool) -> bool:
+    """Whether the answer's status is one that the job takes for a success."""
+    return is_success(response.status, accepted=accepted) or (response.status in REDIRECTS and not follow)
+
+
+def refusal(response: aiohttp.ClientResponse) -> FetchFailed:
+    """What to raise for an answer whose status is none of a success: `http_NNN`."""
     retry_after = response.headers.get("Retry-After")
     retry_after_s = None if retry_after is None else parse_retry_after(retry_after, now=datetime.now(UTC))
-    raise FetchFailed(f"http_{response.status}", retry_after_s=retry_after_s)
+    return FetchFailed(f"http_{response.status}", retry_after_s=retry_after_s)
 
 
 async def check_expectation(expect: Expectation, body: IO[bytes], *, size: int, content_type: str | None) -> None:

@@ -1,11 +1,12 @@
 """Fetch one target: redirects by hand, every hop judged like a new URL, the body streamed into a spool.
 
-Each fetch has a session, a connector and a cookie jar of its own: nothing of one job can reach another.
+Each fetch has a session and a cookie jar of its own (`sessions`): nothing of one job can reach another.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import IO, Literal
 
 import aiohttp
@@ -13,14 +14,16 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapejobs.adapters import guard
-from scrapejobs.adapters.answer import Expectation, check_expectation, check_head, check_status, safe_headers
+from scrapejobs.adapters.answer import Expectation, check_expectation, check_head, is_taken, refusal, safe_headers
 from scrapejobs.adapters.body import receive
+from scrapejobs.adapters.evidence import first_bytes
 from scrapejobs.adapters.fetch_errors import WIRE_ERRORS, FetchFailed, failure_of
 from scrapejobs.adapters.guard import Dial, Lookup, dialling
+from scrapejobs.adapters.sessions import Sessions
 from scrapejobs.adapters.spool import Spool
-from scrapejobs.adapters.strict import read_strictly
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.domain.content_type import parse_content_type
+from scrapejobs.domain.evidence import READ_BYTES, evidence_of, secrets_of
 from scrapejobs.domain.masking import masked_hop
 from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
 from scrapejobs.domain.proxy import EgressProxy
@@ -102,10 +105,15 @@ class Fetcher:
 
     def __init__(self, limits: FetchLimits, *, lookup: Lookup | None = None) -> None:
         self._limits = limits
-        self._lookup = lookup
-        self._tls = guard.tls_context()
-        self._connector: aiohttp.TCPConnector | None = None
-        self._traces = _traces()
+        connector = partial(
+            guard.guarded_connector,
+            limits.policy,
+            ssl_context=guard.tls_context(),
+            dns_timeout_s=limits.dns_timeout_s,
+            lookup=lookup,
+            proxy=limits.proxy,
+        )
+        self._sessions = Sessions(connector, limits=limits, connect_timeout_s=limits.connect_timeout_s)
 
     async def fetch(self, request: FetchRequest, *, permit: Permit = everywhere) -> Fetched | Temporary | Permanent:
         """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation.
@@ -115,7 +123,7 @@ class Fetcher:
         spool = Spool(max_bytes=request.max_bytes)
         with dialling() as dial:
             try:
-                async with asyncio.timeout(request.timeout_s), self._session() as session:
+                async with asyncio.timeout(request.timeout_s), self._sessions.open() as session:
                     return await self._follow(session, request, spool=spool, dial=dial, permit=permit)
             except WIRE_ERRORS as error:
                 spool.close()
@@ -141,6 +149,7 @@ class Fetcher:
                 ask = self._next(ask, response)
                 dial.status = None
             dial.asks = True  # the connection is closed by now
+            dial.leave()
             await permit(ask.target.host_key)
             dial.asks = False
 
@@ -159,12 +168,18 @@ class Fetcher:
     async def _take(
         self, response: aiohttp.ClientResponse, request: FetchRequest, *, ask: _Ask, spool: Spool, dial: Dial
     ) -> Fetched:
-        check_status(response, request.accept_statuses, follow=request.follow_redirects)
+        if not is_taken(response, request.accept_statuses, follow=request.follow_redirects):
+            seen = await first_bytes(response, remaining_s=request.timeout_s - dial.elapsed_s)
+            dial.evidence = _evidence(seen, request)
+            raise refusal(response)
         decoder = await receive(response, spool=spool, dial=dial, limits=self._limits, max_bytes=request.max_bytes)
         body = await spool.finish()
         content_type, charset = parse_content_type(response.headers.get("Content-Type", ""))
         if request.expect is not None:
+            dial.evidence = _evidence(body.read(READ_BYTES), request)
+            body.seek(0)
             await check_expectation(request.expect, body, size=spool.size, content_type=content_type)
+            dial.evidence = ""
         has_end = decoder.proves_end or _is_framed(response)
         return Fetched(
             body=body,
@@ -205,35 +220,10 @@ class Fetcher:
         except UrlNotAllowed as error:
             raise FetchFailed(f"blocked_{error.reason}") from None
 
-    def _connect(self) -> aiohttp.TCPConnector:
-        """One connector for all fetches, which keeps no connection and so nothing of any of them."""
-        limits = self._limits
-        if self._connector is None:
-            self._connector = guard.guarded_connector(
-                limits.policy,
-                ssl_context=self._tls,
-                dns_timeout_s=limits.dns_timeout_s,
-                lookup=self._lookup,
-                proxy=limits.proxy,
-            )
-            read_strictly(self._connector, limits)
-        return self._connector
 
-    def _session(self) -> aiohttp.ClientSession:
-        limits = self._limits
-        return aiohttp.ClientSession(
-            connector=self._connect(),
-            connector_owner=False,
-            # The jar lives as long as the job's fetch: cookies of address hosts can be kept too.
-            cookie_jar=aiohttp.CookieJar(unsafe=True, quote_cookie=False),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_timeout_s),
-            auto_decompress=False,
-            requote_redirect_url=False,
-            trust_env=False,
-            skip_auto_headers=("Content-Type",),
-            trace_configs=[self._traces],
-            middlewares=[_once],
-        )
+def _evidence(seen: bytes, request: FetchRequest) -> str:
+    secrets = secrets_of(request.url, headers=request.headers, query=request.query)
+    return evidence_of(seen, secrets=secrets, sent=request.body or b"")
 
 
 def _is_redirect(status: int, request: FetchRequest) -> bool:
@@ -256,32 +246,3 @@ def _content_only(ask: _Ask) -> dict[str, str]:
     if ask.body is None:
         return {}
     return {name: value for name, value in ask.headers.items() if name.lower() == "content-type"}
-
-
-class _Cut(aiohttp.ClientError):
-    """The connection ended before the answer did."""
-
-
-async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Sends a request once. When its connection is cut, aiohttp would send a GET, PUT or DELETE again by itself: the
-    target would see more requests than the history tells and its rate allows (P4, NFR-6).
-    """
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _Cut from error
-
-
-def _traces() -> aiohttp.TraceConfig:
-    async def connected(*_: object) -> None:
-        guard.note_connected()
-
-    async def sent(*_: object) -> None:
-        guard.note_request()
-
-    traces = aiohttp.TraceConfig()
-    traces.on_connection_create_end.append(connected)
-    traces.on_request_headers_sent.append(sent)
-    return traces

@@ -48,9 +48,12 @@ class Dial:
     def __init__(self) -> None:
         self.started_at = time.monotonic()
         self.phase: Phase = "dns"
-        self.timings: dict[str, float] = {}
+        self.evidence = ""
+        self._spent: dict[str, float] = {}
+        self._entered_at: float | None = None
         self.blocked: Verdict | None = None
         self.family: Literal["ipv4", "ipv6"] | None = None
+        self.address: str | None = None
         self.status: int | None = None
         self.bytes_read = 0
         self.wire_requests = 0
@@ -58,21 +61,30 @@ class Dial:
         self.asks = False  # for a permit: nothing is sent meanwhile
 
     def enter(self, phase: Phase) -> None:
-        """Note the phase entered and when."""
-        self.phase = phase
-        self.timings[phase] = self.elapsed_s
+        """Note that a phase begins, and so that the one before is over."""
+        self.leave()
+        self.phase, self._entered_at = phase, self.elapsed_s
+
+    def leave(self) -> None:
+        """Note that the phase is over and none has begun."""
+        if self._entered_at is not None:
+            self._spent[self.phase] = self._spent.get(self.phase, 0.0) + self.elapsed_s - self._entered_at
+            self._entered_at = None
 
     def exchange(self) -> Exchange:
-        """What was noted up to now, for the history."""
+        """What was noted up to now, for the history. The phase under way is over with it."""
+        self.leave()
         return Exchange(
             phase=self.phase,
             elapsed_s=self.elapsed_s,
             target_status=self.status,
             bytes_read=self.bytes_read,
             address_family=self.family,
+            address=self.address,
             redirects=tuple(self.redirects),
             wire_requests=self.wire_requests,
-            timings=dict(self.timings),
+            timings=dict(self._spent),
+            evidence=self.evidence,
         )
 
     @property
@@ -128,7 +140,7 @@ def last_gate(policy: EgressPolicy) -> Callable[[Any], None]:
         _judge(address, port, policy=policy)
         _enter("connect")
         if (dial := _dial.get()) is not None:
-            dial.family = "ipv4" if isinstance(address, IPv4Address) else "ipv6"
+            dial.family, dial.address = "ipv4" if isinstance(address, IPv4Address) else "ipv6", str(address)
 
     return judge
 

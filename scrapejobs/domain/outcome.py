@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-Phase = Literal["dns", "connect", "tls", "headers", "body"]
+Phase = Literal["dns", "connect", "tls", "headers", "body", "store"]
 OutcomeClass = Literal["temporary", "permanent"]
 
 
@@ -26,8 +26,9 @@ class Hop:
 class Exchange:
     """What was seen on the wire in one attempt, for its history (FR-7).
 
-    `phase` is the last one entered, `timings` the seconds from the start at which each was last entered,
-    `bytes_read` the body bytes received before decoding, `wire_requests` how many requests the target saw.
+    `phase` is the last one entered, `timings` the seconds spent in each, redirects together, `bytes_read` the body
+    bytes received before decoding, `wire_requests` how many requests the target saw. For the operator alone: the
+    `address` dialled last, and `evidence`, the first bytes of a refused answer as `domain.evidence` makes them safe.
     """
 
     phase: Phase = "dns"
@@ -38,6 +39,8 @@ class Exchange:
     redirects: tuple[Hop, ...] = ()
     wire_requests: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
+    address: str | None = None
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ def attempt_of(row: Row) -> Attempt:
         address_family=exchange.get("address_family"),
         redirects=[Redirect(hop["url"], hop["status"]) for hop in exchange.get("redirects", ())],
         wire_requests=exchange.get("wire_requests", 0),
+        timings=exchange.get("timings", {}),
     )
 
 

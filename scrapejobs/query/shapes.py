@@ -91,7 +91,7 @@ class Redirect(msgspec.Struct, frozen=True):
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One try. The one under way has no `finished_at` and no `outcome`."""
+    """One try. The one under way has no `finished_at` and no `outcome`. `timings`: the seconds spent in each phase."""
 
     number: int
     worker: str
@@ -107,6 +107,7 @@ class Attempt(msgspec.Struct, frozen=True):
     address_family: str | None
     redirects: list[Redirect]
     wire_requests: int
+    timings: dict[str, float]
 
 
 class AttemptList(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -15,7 +16,7 @@ from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
 from scrapejobs.domain.ids import object_key
 from scrapejobs.domain.masking import masked_answer, masked_hop
-from scrapejobs.domain.outcome import Outcome, Stored, StoredResult, failure
+from scrapejobs.domain.outcome import Exchange, Outcome, Stored, StoredResult, failure
 from scrapejobs.store.sealing import NO_KEYS, Damaged, KeyMissing, Ring, open_request
 from scrapejobs.telemetry import events
 
@@ -64,10 +65,11 @@ class FetchRunner:
         if not isinstance(fetched, Fetched):
             return fetched
         key = object_key(job_id=claimed["job_id"], tenant_id=claimed["tenant_id"], seq=claimed["seq"])
+        began_at = asyncio.get_running_loop().time()
         with fetched.body:
             if not await self._keep(key, fetched, give_up_at=give_up_at):
-                return failure("store_unavailable", exchange=fetched.exchange)
-        return Stored(_result(key, fetched), fetched.exchange)
+                return failure("store_unavailable", phase="store", exchange=_stored_since(began_at, fetched.exchange))
+        return Stored(_result(key, fetched), _stored_since(began_at, fetched.exchange))
 
     async def forget(self, key: str) -> None:
         """Removes an orphan. One that cannot be removed now is found by the scheduler (ADR-0019)."""
@@ -99,6 +101,11 @@ class FetchRunner:
 def _unreadable(claimed: dict[str, Any], code: str) -> Outcome:
     events.secrets_unreadable(claimed["job_id"], code=code)
     return failure(code, phase="dns")  # nothing was sent: any method may be tried again
+
+
+def _stored_since(began_at: float, exchange: Exchange) -> Exchange:
+    seconds = asyncio.get_running_loop().time() - began_at
+    return replace(exchange, phase="store", timings={**exchange.timings, "store": seconds})
 
 
 def request_of(claimed: dict[str, Any]) -> FetchRequest:

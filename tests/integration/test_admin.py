@@ -8,10 +8,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import escape
 
+from scrapejobs.domain.outcome import Exchange, failure
 from scrapejobs.store import keys
 from scrapejobs.store.models import ApiKey, Host, Job, Tenant
-from tests.integration.world import PARAMS, Client, make_client, make_job, one
+from tests.integration.world import PARAMS, Client, call, end, make_client, make_job, one, start
 
 SECRET = "s3cr3t-planted-here"
 MARKUP = "<script>alert(1)</script>"
@@ -332,3 +334,20 @@ def test_the_admin_asks_nothing_of_other_servers(browser: Browser, acme: Client)
     for text in (page(browser, "job/"), page(browser, "deadletter/"), browser.get("/admin/").content.decode()):
         assert 'src="http' not in text
         assert 'href="http' not in text
+
+
+@pytest.mark.case("target-48")
+@pytest.mark.case("target-32")
+@pytest.mark.req("NFR-12")
+def test_evidence_of_a_refused_answer_is_for_the_operator_alone_and_is_escaped(browser: Browser, acme: Client) -> None:
+    job_id = make_job(acme)
+    claimed = start(job_id)
+    end(claimed, failure("http_403", exchange=Exchange("headers", evidence=MARKUP, address="127.0.0.7")))
+    shown = page(browser, f"job/{job_id}/change/")
+    assert escape(MARKUP) in shown
+    assert MARKUP not in shown
+    assert "127.0.0.7" in shown
+    told = call("GET", f"/jobs/{job_id}/attempts", key=acme.key)
+    assert told.json["items"][0]["code"] == "http_403"
+    assert "alert(1)" not in told.content.decode()
+    assert "127.0.0.7" not in told.content.decode()

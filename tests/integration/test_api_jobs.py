@@ -205,6 +205,7 @@ def test_every_attempt_is_told_and_the_one_under_way(a: Client) -> None:
         address_family="ipv4",
         redirects=(Hop("https://www.example.com/?***", 302),),
         wire_requests=2,
+        timings={"dns": 0.25, "headers": 1.5},
     )
     end(claimed, failure("http_503", phase="headers", exchange=exchange))
     execute(
@@ -221,6 +222,7 @@ def test_every_attempt_is_told_and_the_one_under_way(a: Client) -> None:
     )
     assert (first["bytes"], first["address_family"], first["wire_requests"]) == (7, "ipv4", 2)
     assert first["redirects"] == [{"url": "https://www.example.com/?***", "status": 302}]
+    assert (first["timings"], second["timings"]) == ({"dns": 0.25, "headers": 1.5}, {})
     assert (second["number"], second["outcome"], second["finished_at"]) == (2, None, None)
     assert second["worker"] == "worker-1"
 

@@ -31,10 +31,20 @@ class AttemptInline(ReadOnly, TabularInline):
 
     model = Attempt
     fk_name = "job"
-    fields = readonly_fields = (*ATTEMPT, "started_at", "finished_at")
+    fields = readonly_fields = (*ATTEMPT, "started_at", "finished_at", "dialled", "evidence")
     ordering = ("number", "seq")
     extra = 0
     verbose_name_plural = "attempts"
+
+    @admin.display(empty_value="-")
+    def dialled(self, attempt: Attempt) -> Any:
+        """The address that was dialled last: for operators, who may know their network."""
+        return attempt.exchange.get("address")
+
+    @admin.display(description="first bytes of the refused answer", empty_value="-")
+    def evidence(self, attempt: Attempt) -> Any:
+        """Text that a target chose; the template escapes it."""
+        return attempt.exchange.get("evidence") or None
 
 
 class JobView(FewLookups, ReadOnly, ModelAdmin):

@@ -25,6 +25,7 @@ from tests.integration.fetching import (
     hang,
     head,
     lookup,
+    redirect,
     then,
 )
 from tests.integration.raw_target import RawTarget, Request, raw_target, response
@@ -44,6 +45,8 @@ async def test_the_targets_bytes_come_back_with_their_hash_and_what_was_seen(
     assert (exchange.phase, exchange.target_status, exchange.wire_requests) == ("body", 200, 1)
     assert (exchange.bytes_read, exchange.address_family) == (len(BODY), "ipv4")
     assert set(exchange.timings) == {"connect", "headers", "body"}
+    assert 0 < sum(exchange.timings.values()) <= exchange.elapsed_s
+    assert exchange.address == "127.0.0.1"
 
 
 @pytest.mark.req("FR-1")
@@ -217,3 +220,27 @@ async def test_a_cancelled_fetch_closes_its_connection_at_once(target: RawTarget
     with pytest.raises(asyncio.CancelledError):
         await fetching
     await asyncio.wait_for(closed.wait(), 2)
+
+
+@pytest.mark.req("FR-7")
+async def test_the_time_of_each_phase_is_told_redirects_together(target: RawTarget, fetcher: Fetcher) -> None:
+    async def late(request: Request, writer: asyncio.StreamWriter) -> None:
+        del request
+        await asyncio.sleep(0.1)
+        writer.write(redirect("/end"))
+        await writer.drain()
+
+    async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
+        del request
+        writer.write(LENGTH_100)
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.write(b"x" * 100)
+        await writer.drain()
+
+    target.answers |= {"/": late, "/end": slow}
+    outcome, _ = await fetched(fetcher, target.url("/", host="a.example"))
+    timings = outcome.exchange.timings
+    assert set(timings) == {"dns", "connect", "headers", "body"}
+    assert min(timings["headers"], timings["body"]) >= 0.09
+    assert sum(timings.values()) <= outcome.exchange.elapsed_s
