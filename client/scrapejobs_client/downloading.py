@@ -57,14 +57,18 @@ class Fetch:
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.part")
-        with part.open("r+b" if part.exists() else "w+b") as stream:
+        with open(part, "r+b", opener=_made) as stream:
             if not self._filled(stream):
                 stream.truncate(0)  # what an earlier download left was not of these bytes
                 if not self._filled(stream):
                     stream.truncate(0)
                     raise DownloadError(f"the bytes are not those that were stored (SHA-256 {self.link.sha256})")
             os.fsync(stream.fileno())
-        part.replace(path)
+        try:
+            part.replace(path)
+        except FileNotFoundError:  # another download of the same job was faster, with the same bytes
+            if not _is_whole(path, self.link):
+                raise
         return path
 
     def _filled(self, stream: BinaryIO) -> bool:
@@ -118,6 +122,11 @@ class Fetch:
                     yield new
             if not n_new:
                 raise requests.ConnectionError("an answer without bytes")
+
+
+def _made(path: str, flags: int) -> int:
+    """Opens the file, made if it is not there and never emptied: two downloads of one job write the same bytes."""
+    return os.open(path, flags | os.O_CREAT, 0o666)
 
 
 def _is_whole(path: Path, link: ResultLink) -> bool:

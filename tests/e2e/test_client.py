@@ -186,12 +186,21 @@ def test_what_an_earlier_download_left_of_other_bytes_does_no_harm(standing: Sta
 
 
 @pytest.mark.req("FR-8")
+def test_downloads_of_one_job_at_once_do_each_other_no_harm(standing: Standing, tmp_path: Path):
+    job_id = stored(standing, "/long/at-once")
+    with standing.client() as client, ThreadPoolExecutor(6) as pool:
+        files = list(pool.map(lambda _: client.download(job_id, tmp_path, name="name"), range(6)))
+    assert {file.read_bytes() for file in files} == {long_page("/long/at-once")}
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+
+
+@pytest.mark.req("FR-8")
 @pytest.mark.case("S19")
 def test_a_link_that_expires_during_a_download_is_renewed(standing: Standing, tmp_path: Path):
     job_id = stored(standing, "/long/expired")
     standing.store.bring(Hold())
     before = standing.store.counts["held"]
-    with standing.client() as client, ThreadPoolExecutor(1) as pool:
+    with standing.client(retry_for_s=20.0) as client, ThreadPoolExecutor(1) as pool:
         expires_at = client.result(job_id).expires_at
         future = pool.submit(client.download, job_id, tmp_path)
         wait_until(lambda: standing.store.counts["held"] > before, what="the download to begin")
