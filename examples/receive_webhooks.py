@@ -1,6 +1,6 @@
 """A receiver of webhooks: verifies each, acts once on what comes twice. `WEBHOOK_SECRET=... receive_webhooks.py PORT`
 
-`manage.py tenants webhook-secret NAME` shows the secret. A plain-http receiver on this machine needs the service to be
+`manage.py tenants secret show NAME` shows the secret. A plain-http receiver on this machine needs the service to be
 started with SCRAPEJOBS_CALLBACK_ALLOW_HTTP=true and SCRAPEJOBS_EGRESS_ALLOW=127.0.0.0/8.
 """
 

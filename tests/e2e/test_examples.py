@@ -132,7 +132,7 @@ def receiver(shell: Shell, secret: str, port: int) -> Iterator[Path]:
 @pytest.mark.req("FR-9")
 def test_the_example_of_a_receiver_is_told_of_the_end_of_a_job(standing: Standing, shell: Shell):
     port = free_port()
-    secret = standing.service.manage("tenants", "webhook-secret", shell.tenant).strip()
+    secret = standing.service.manage("tenants", "secret", "show", shell.tenant).strip()
     with receiver(shell, secret, port) as output, shell.client() as client:
         job = client.submit(standing.target.url("/page/told"), callback_url=f"http://127.0.0.1:{port}/")
         wait_until(lambda: f"{job.id} succeeded\n" in output.read_text(), what="the event to arrive")

@@ -132,7 +132,7 @@ def test_the_list_of_keys_holds_no_secret(acme: Client):
 @pytest.mark.req("FR-12")
 def test_a_tenant_is_added_changed_and_a_limit_taken_away():
     said("tenants", "add", "shop")
-    assert said("tenants", "webhook-secret", "shop").strip() == Tenant.objects.get(name="shop").webhook_secret
+    assert said("tenants", "secret", "show", "shop").strip() == Tenant.objects.get(name="shop").webhook_secret
     said("tenants", "set", "shop", "--weight", "2", "--rate", "5", "--burst", "10", "--daily", "100")
     said("tenants", "set", "shop", "--max-running", "3", "--max-queued", "7", "--daily", "none")
     row = told("tenants", "list")[0]
