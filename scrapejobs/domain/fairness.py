@@ -41,9 +41,9 @@ class Turns:
         self.clock = self.passes[queue]
         self.passes[queue] += STRIDES[queue]
 
-    def refund(self, queue: int) -> None:
-        """The turn was not used after all."""
-        self.passes[queue] -= STRIDES[queue]
+    def refund(self, queue: int, n: int = 1) -> None:
+        """`n` turns were not used after all."""
+        self.passes[queue] -= n * STRIDES[queue]
 
 
 class Tagged(Protocol):
@@ -99,8 +99,12 @@ class FairQueue(Generic[T]):
         """The weight of `item` changed: what it has yet to wait out is multiplied by `factor`, at once."""
         if item.tag > self.clock:
             item.tag = self.clock + (item.tag - self.clock) * factor
-            self.heap[:] = [(other.tag, order, other) for _, order, other in self.heap]
-            heapify(self.heap)
+            self.sort()
+
+    def sort(self) -> None:
+        """A tag has changed: everyone stands where theirs says. Walks over all that stand in it."""
+        self.heap[:] = [(item.tag, order, item) for _, order, item in self.heap]
+        heapify(self.heap)
 
     def rest(self, item: T) -> None:
         """`item` left the line; it must be remembered until the clock has passed its tag."""

@@ -80,7 +80,11 @@ class Flow:
         """Take out the lane whose turn it is."""
         if self.woken and (self.prefer_woken or not self.ready):
             return self.woken.popleft()
-        return self.ready.popleft() if self.ready else None
+        if not self.ready:
+            return None
+        lane = self.ready.popleft()
+        lane.state = EMPTY
+        return lane
 
     def cost(self) -> float:
         """What the turn just had costs in virtual time."""
@@ -90,11 +94,11 @@ class Flow:
         return self.tenant.cost
 
 
-# Where a lane is. Plain integers: an Enum's members cost a tenth of a pick.
-EMPTY = 0  # nowhere, and holds nothing; kept only while its tag at the host still counts
+# Where a lane stands for those of its entries to which no room is promised. Plain integers: an Enum's members cost a
+# tenth of a pick. While it holds promises it stands among the woken lanes of its flow as well.
+EMPTY = 0  # nowhere; without entries it is kept only while its tag at the host still counts
 READY = 1  # in its flow
 WAITING = 2  # parked: in the line before its host
-WOKEN = 3  # in its flow again, with a promise of room at its host
 
 
 WIDEST_WINDOW = 1024
@@ -111,7 +115,19 @@ class Lane:
     doubles each time that it is filled again, so a lane that moves fast is not asked for at every turn.
     """
 
-    __slots__ = ("flow", "has_more", "head", "host", "last", "state", "tag", "tail", "window")
+    __slots__ = (
+        "flow",
+        "has_more",
+        "head",
+        "host",
+        "last",
+        "promised_in",
+        "promises",
+        "state",
+        "tag",
+        "tail",
+        "window",
+    )
 
     def __init__(self, flow: Flow, host: "Host", *, window: int) -> None:
         self.flow = flow
@@ -123,6 +139,8 @@ class Lane:
         self.window = window
         self.state = EMPTY
         self.tag = 0.0  # in the line before its host
+        self.promises = 0  # of room at its host, for so many of its entries; not yet used
+        self.promised_in = 0  # before which pick the oldest of them was given
 
     def __len__(self) -> int:
         return len(self.head) + len(self.tail)
@@ -181,17 +199,17 @@ class Lane:
 class Line:
     """The lanes that wait before one crowded host: queues 6:3:1 and tenants by weight, as everywhere."""
 
-    __slots__ = ("n_waiting", "n_woken", "queues", "turns")
+    __slots__ = ("n_promised", "n_waiting", "queues", "turns")
 
     def __init__(self) -> None:
         self.queues: tuple[FairQueue[Lane], ...] = (FairQueue(), FairQueue(), FairQueue())
         self.turns = Turns()
         self.n_waiting = 0
-        self.n_woken = 0  # promises of room not yet used
+        self.n_promised = 0  # promises of room not yet used
 
     @property
     def is_crowded(self) -> bool:
-        return self.n_waiting > 0 or self.n_woken > 0
+        return self.n_waiting > 0 or self.n_promised > 0
 
     def push(self, lane: Lane) -> None:
         """The lane waits. A queue that had nobody here may be one turn behind the others, not more."""
@@ -203,37 +221,41 @@ class Line:
         self.n_waiting += 1
 
     def pop(self) -> Lane:
-        """Take out the lane whose turn it is. It has no promise yet and has paid nothing."""
+        """Take out the lane whose turn it is. It has paid nothing for it yet."""
         queue = self.turns.choose(self.queues)
         if queue is None:
             raise LookupError("nobody waits")
         self.n_waiting -= 1
         lane = self.queues[queue].pop()
-        lane.state = READY
+        lane.state = EMPTY
         return lane
 
     def withdraw(self, lane: Lane) -> None:
         """`lane` waits no more, and has nothing to wait for."""
         self.queues[lane.flow.queue].withdraw(lane)
+        lane.state = EMPTY
         self.n_waiting -= 1
 
     def reserve(self, lane: Lane) -> None:
-        """The next room is promised to `lane`; its queue has had its turn."""
+        """The next room is promised to `lane`: it and its queue have had their turn."""
         self.turns.charge(lane.flow.queue)
-        lane.state = WOKEN
-        self.n_woken += 1
+        lane.tag += lane.flow.tenant.cost
+        lane.promises += 1
+        self.n_promised += 1
 
     def release(self, lane: Lane) -> None:
-        """The promise is void: `lane` could not use it."""
-        self.turns.refund(lane.flow.queue)
-        lane.state = READY
-        self.n_woken -= 1
+        """All promises of `lane` are void: it could not use them, and gets its turns back."""
+        self.turns.refund(lane.flow.queue, lane.promises)
+        lane.tag -= lane.promises * lane.flow.tenant.cost
+        self.n_promised -= lane.promises
+        lane.promises = 0
+        if lane.state == WAITING:
+            self.queues[lane.flow.queue].sort()
 
     def redeem(self, lane: Lane) -> None:
-        """`lane` has started a job by its promise."""
-        lane.tag += lane.flow.tenant.cost
-        lane.state = READY
-        self.n_woken -= 1
+        """`lane` has started a job by a promise."""
+        lane.promises -= 1
+        self.n_promised -= 1
 
 
 class Host:
@@ -269,6 +291,6 @@ class Host:
     def has_room_for(self, now: float, lane: Lane) -> bool:
         """Whether `lane` may start a job now. Room that is promised to others is no room."""
         room = self.room(now)
-        if self.line is not None and lane.state != WOKEN:
-            room -= self.line.n_woken
+        if self.line is not None and not lane.promises:
+            room -= self.line.n_promised
         return room >= 1

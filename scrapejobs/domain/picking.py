@@ -9,7 +9,7 @@ from itertools import islice
 from sys import maxsize
 
 from scrapejobs.domain.fairness import WEIGHTS
-from scrapejobs.domain.lanes import EMPTY, READY, WAITING, WOKEN, Lane, LaneKey, Tenant, TenantShare
+from scrapejobs.domain.lanes import EMPTY, READY, WAITING, Lane, LaneKey, Tenant, TenantShare
 from scrapejobs.domain.loads import Loads
 from scrapejobs.domain.politeness import EVER, HostLimits
 from scrapejobs.domain.queues import Queues
@@ -158,6 +158,7 @@ class Picker:
             if lane is not None:  # else the whole queue was blocked: the others share its turns
                 picked.append(self._start(now, lane))
                 self._queues.charge(queue)
+        self._waiting.pick_ends()
         return picked
 
     def finish(self, now: float, seq: int) -> None:
@@ -182,7 +183,7 @@ class Picker:
         lane = self._lanes.get(key)
         if lane:
             self._windows.lost(lane, lane.remove(gone))
-            if not lane:
+            if lane.promises or not lane:
                 self._withdraw(now, lane)
 
     # ---- what operators and targets change; all of it holds at once, also for what is queued
@@ -233,17 +234,15 @@ class Picker:
         seq = lane.pop()
         self._windows.lost(lane, 1)
         self._loads.start(seq, flow, host)
-        flow.prefer_woken = lane.state != WOKEN
-        if host.line is not None and lane.state == WOKEN:
+        flow.prefer_woken = not lane.promises
+        if host.line is not None and lane.promises:
             host.line.redeem(lane)
-        must_wait = host.is_crowded
-        if lane and not must_wait:
-            flow.ready.append(lane)
+            if lane.promises and flow.woken is not None:
+                flow.woken.append(lane)
+        self._stand(now, lane)
         self._queues.charge_first(flow)
         if not lane:
             self._empty(lane)
-        elif must_wait:
-            self._waiting.park(now, lane)
         if host.line is not None:
             self._waiting.wake(now, host, host.line)
         self._loads.respect_maximum(now, flow.tenant)
@@ -256,10 +255,10 @@ class Picker:
         return self._roster.make_lane(priority, tenant, host) if lane is None else lane
 
     def _stand(self, now: float, lane: Lane) -> None:
-        """A lane that holds entries stands in its flow or in the line before its host."""
-        if lane.state == EMPTY:
+        """A lane that holds entries without a promise stands in its flow or in the line before its host."""
+        if lane.state == EMPTY and len(lane) > lane.promises:
             if lane.host.is_crowded:
-                self._waiting.park(now, lane)
+                self._waiting.stand_in_line(now, lane)
             else:
                 lane.state = READY
                 lane.flow.ready.append(lane)
@@ -275,17 +274,23 @@ class Picker:
     # ---- forgetting
 
     def _withdraw(self, now: float, lane: Lane) -> None:
-        """The lane has run empty where it stands: it goes, and what it was promised is for the next in line."""
+        """The lane has lost entries where it stands: it goes, and what it was promised is for the next in line. With
+        those that it has left it stands there again.
+        """
         flow, host, line = lane.flow, lane.host, lane.host.line
         if lane.state == READY:
             flow.ready.remove(lane)
+            lane.state = EMPTY
         elif line is not None and lane.state == WAITING:
             line.withdraw(lane)
-        elif line is not None and flow.woken:
+        if line is not None and lane.promises and flow.woken:
             flow.woken.remove(lane)
             line.release(lane)
+        if lane:
+            self._stand(now, lane)
         self._queues.withdraw(flow)
-        self._empty(lane)
+        if not lane:
+            self._empty(lane)
         self._loads.host_changed(now, host)
 
     def _empty(self, lane: Lane) -> None:

@@ -61,7 +61,7 @@ class Roster:
 
     def drop_lane(self, lane: Lane) -> bool:
         """Forget `lane` if it is empty and nothing is behind it. True if that was the last lane of its flow."""
-        if lane.state != EMPTY or lane.has_more or self.lanes.get(lane.key) is not lane:
+        if lane or lane.state != EMPTY or lane.has_more or self.lanes.get(lane.key) is not lane:
             return False
         del self.lanes[lane.key]
         lane.host.n_lanes -= 1

@@ -640,3 +640,45 @@ def test_entry_that_is_not_outstanding_cannot_end():
     for end in (picker().finish, picker().give_back):
         with pytest.raises(KeyError):
             end(0.0, 1)
+
+
+@pytest.mark.req("NFR-5")
+@pytest.mark.parametrize(("slots", "workers"), [(1, 40), (2, 40), (5, 40), (10, 40), (30, 40), (10, 10)])
+def test_one_tenant_in_each_queue_is_enough_for_a_crowded_host_to_be_shared_by_queue(slots: int, workers: int):
+    pool = Pool(workers, limits=HostLimits(concurrency=slots))
+    for queue in range(3):
+        pool.add(queue, queue, "a", 600 * slots)
+    pool.run(60)
+    assert pool.shares_of_queues() == pytest.approx([0.6, 0.3, 0.1], rel=0.05)
+    assert violations(pool, HostLimits(rate=INF, concurrency=slots)) == (0, 0)
+
+
+@pytest.mark.req("NFR-5")
+@pytest.mark.req("NFR-6")
+def test_tenant_whose_turn_is_rare_does_not_gather_the_room_of_a_crowded_host():
+    """One job ends and one starts at each step, eight run. Tenant 2 waits for one of 201 turns of the low queue: of the
+    five slots at the hot host it may hold one unused, so half of all starts are the host's other four slots.
+    """
+    pick = picker(limits={"hot": HostLimits(concurrency=5)})
+    fill(pick, [(HIGH, 1, "hot")] * 900 + [(LOW, 2, "hot")] * 900)
+    fill(pick, [(LOW, 10 + n % 200, "quiet") for n in range(2000)], first=1800)
+    starts: list[int] = []
+    for step in range(1500):
+        if step >= 8:
+            pick.finish(float(step), starts[step - 8])
+        starts += pick.pick(float(step), 1)
+    assert len(starts) == 1500
+    assert sum(seq < 1800 for seq in starts) >= 750
+
+
+@pytest.mark.req("NFR-5")
+def test_entries_that_are_cancelled_take_their_promises_with_them():
+    pick = picker(limits={"a": HostLimits(concurrency=4)})
+    for seq in (90, 91, 92, 93):
+        pick.hold(0.0, seq=seq, tenant=9, host="a", is_claimed=True)
+    fill(pick, [(NORMAL, 1, "a")] * 3 + [(LOW, 2, "a")] * 9)
+    assert pick.pick(0.0, 9) == []  # both wait
+    for seq in (90, 91, 92, 93):
+        pick.finish(0.0, seq)  # three for tenant 1, one for tenant 2
+    pick.forget(0.0, (NORMAL, 1, "a"), {1, 2})
+    assert sorted(pick.pick(0.0, 9)) == [0, 3, 4, 5]
