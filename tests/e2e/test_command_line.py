@@ -200,6 +200,7 @@ def test_a_job_that_is_not_there_is_told_beside_those_that_are(standing: Standin
         (["watch", "--tag", "a"], {}, 2, "not K=V"),
         (["submit", "none"], {}, 2, "none: No such file"),
         (["fetch"], {}, 2, "invalid choice"),
+        (["status", "--limit", "0"], {}, 2, "not a whole number"),
         (
             ["status", "--retry-for", "0"],
             {"SCRAPEJOBS_URL": "http://127.0.0.1:1"},

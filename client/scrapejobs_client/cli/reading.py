@@ -37,6 +37,13 @@ def tag(text: str) -> tuple[str, str]:
     return name, value
 
 
+def count(text: str) -> int:
+    """An argument that is a whole number from 1 on."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= sys.maxsize):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
 def has_filter(options: argparse.Namespace) -> bool:
     return bool(options.tag or options.host or getattr(options, "status", None))
 

@@ -13,7 +13,9 @@ from scrapejobs_client.shapes import Job
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_selection(parser)
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="by filter, the newest N (default: 20)")
+    parser.add_argument(
+        "--limit", type=reading.count, default=20, metavar="N", help="by filter, the newest N (default: 20)"
+    )
 
 
 def run(options: argparse.Namespace, client: Client) -> Exit:
