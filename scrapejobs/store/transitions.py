@@ -157,8 +157,9 @@ def report(
     somebody holds the job's row; to be told again.
     """
     reports = rows_of(attempts, policy=policy, random=random)
-    job_ids = list({attempt.job_id for attempt in attempts})
-    rows = yield Statement("lease/report", {"reports": reports, "job_ids": job_ids, "now": now})
+    job_ids = sorted({attempt.job_id for attempt in attempts})
+    bounds = {"first_id": job_ids[0], "last_id": job_ids[-1]}
+    rows = yield Statement("lease/report", {"reports": reports, "job_ids": job_ids, "now": now} | bounds)
     return {row["seq"]: row for row in rows}
 
 

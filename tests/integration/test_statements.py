@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg.rows import dict_row
+from psycopg.sql import Literal
 
 from scrapejobs.domain.ids import first_of_day
 from scrapejobs.store import partitions
@@ -119,6 +120,24 @@ def plan(connection: psycopg.Connection[Any], name: str, **params: Any) -> list[
     given = dict.fromkeys(PARAM.findall(text)) | params
     with connection.transaction(force_rollback=True):
         row = connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + text, given).fetchone()
+    return nodes_of(row)
+
+
+def plan_once_for_all(connection: psycopg.Connection[Any], name: str, **params: Any) -> list[dict[str, Any]]:
+    """Every node of the plan that serves whatever parameters, which is what a loop's link goes by."""
+    text = sql(name)
+    given = dict.fromkeys(PARAM.findall(text)) | params
+    numbers = {param: f"${n}" for n, param in enumerate(given, 1)}
+    values = ", ".join(Literal(value).as_string(connection) for value in given.values())
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        connection.execute("PREPARE statement AS " + PARAM.sub(lambda match: numbers[match[1]], text))
+        row = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE statement ({values})").fetchone()
+        connection.execute("DEALLOCATE statement")
+    return nodes_of(row)
+
+
+def nodes_of(row: Any) -> list[dict[str, Any]]:
     assert row is not None
     nodes, left = [], [row["QUERY PLAN"][0]["Plan"]]
     while left:
@@ -157,7 +176,7 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
     return {
         "job/publish": {"limit": 100},
         "ready/claim": {"limit": 20, "lease_s": 60.0, "worker_id": worker, "worker": "w"},
-        "lease/report": {"reports": reports, "job_ids": [job]},
+        "lease/report": {"reports": reports, "job_ids": [job], "first_id": job, "last_id": job},
         "lease/renew": {"seqs": leases, "lease_s": 60.0},
         "lease/standing": {"seqs": leases},
         "lease/expired": {"limit": 500},
@@ -215,6 +234,14 @@ def test_a_look_up_by_id_reads_the_one_partition_of_its_day(seeded: psycopg.Conn
     nodes = plan(seeded, name, **hot(seeded)[name])
     assert touched(nodes, "job") <= {partitions.name_of("job", today_utc())}
     assert touched(nodes, "attempt") <= {partitions.name_of("attempt", today_utc())}
+
+
+@pytest.mark.req("NFR-10")
+def test_a_report_that_is_planned_once_for_all_reads_the_one_partition_of_its_day(
+    seeded: psycopg.Connection[Any],
+) -> None:
+    nodes = plan_once_for_all(seeded, "lease/report", **hot(seeded)["lease/report"])
+    assert touched(nodes, "job") == {partitions.name_of("job", today_utc())}
 
 
 @pytest.mark.req("NFR-1")

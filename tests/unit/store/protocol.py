@@ -24,7 +24,7 @@ class Safeguard(Enum):
 
     ONE_PUBLISH = ("job/publish.sql", "), put AS (\n    INSERT INTO queued")
     FENCE = ("lease/report.sql", "WHERE lease.seq = told.seq AND locked.id = lease.job_id")
-    REPORT_LOCKS_JOB = ("lease/report.sql", "WHERE id = ANY (%(job_ids)s::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED")
+    REPORT_LOCKS_JOB = ("lease/report.sql", "ORDER BY id FOR UPDATE SKIP LOCKED\n), let_go")
     REPORT_KEEPS_FINAL = ("lease/report.sql", "CASE WHEN ended.was IS NULL THEN nullif(ended.next, 'queued') ELSE")
     EXPIRED_ONLY = ("lease/report.sql", "AND (NOT told.expired_only OR lease.expires_at < ")
     CLAIM_LOCKS_READY = ("ready/claim.sql", "FOR UPDATE SKIP LOCKED\n), gone AS (\n    DELETE FROM ready")

@@ -1,7 +1,8 @@
 -- Ends attempts: deletes their leases (the fence: no lease, no effect), records them, and settles or returns the jobs.
 -- NFR-4, P2, P4; ADR-0004. A job that is already final (cancelled) keeps its state: only the attempt is recorded.
 -- A job whose row somebody holds is left for later (`is_busy`): one transaction that stands still holds up nobody else.
--- `job_ids` names the same jobs as the rows do: from it the planner sees which days it must look at.
+-- `job_ids` names the same jobs as the rows do, and `first_id` and `last_id` the range that they are in: by such bounds
+-- Postgres leaves out the days between which it need not choose, also where a statement is planned once for all.
 -- A permit goes with its lease: what it holds is free by that. It says who asked for a rest after a redirect (ADR-0022).
 -- Of a host that is well nothing is said: a good sign is kept only where bad ones are.
 -- What was decided comes in as rows: `next` is succeeded | failed | queued; queued with delay_s 0 goes to the front.
@@ -14,7 +15,9 @@ WITH told AS MATERIALIZED (
         result_key text, result_size bigint, result_sha256 text, result_content_type text, result_complete text,
         result_meta jsonb)
 ), locked AS MATERIALIZED (
-    SELECT id, final_state FROM job WHERE id = ANY (%(job_ids)s::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED
+    SELECT id, final_state FROM job
+    WHERE id = ANY (%(job_ids)s::uuid[]) AND id BETWEEN %(first_id)s::uuid AND %(last_id)s::uuid
+    ORDER BY id FOR UPDATE SKIP LOCKED
 ), let_go AS (
     DELETE FROM lease USING told, locked
     WHERE lease.seq = told.seq AND locked.id = lease.job_id
@@ -74,12 +77,16 @@ WITH told AS MATERIALIZED (
         result_complete = CASE WHEN ended.was IS NULL THEN ended.result_complete END,
         result_meta = CASE WHEN ended.was IS NULL THEN ended.result_meta END,
         sealed = CASE WHEN ended.was IS NULL AND ended.next = 'succeeded' THEN substring(job.sealed FOR 0) ELSE job.sealed END
-    FROM ended WHERE job.id = ended.job_id AND job.id = ANY (%(job_ids)s::uuid[])
+    FROM ended WHERE job.id = ended.job_id
+        AND job.id = ANY (%(job_ids)s::uuid[]) AND job.id BETWEEN %(first_id)s::uuid AND %(last_id)s::uuid
     RETURNING ended.seq, job.id AS job_id, job.final_state, ended.was IS NULL AS applied,
         ended.paused_host
 )
 SELECT seq, job_id, final_state, applied, paused_host, false AS is_busy FROM settled
 UNION ALL
 SELECT lease.seq, lease.job_id, NULL, false, NULL, true
-FROM told JOIN lease ON lease.seq = told.seq JOIN job ON job.id = lease.job_id AND job.id = ANY (%(job_ids)s::uuid[])
-WHERE NOT EXISTS (SELECT FROM locked WHERE locked.id = lease.job_id)
+FROM told JOIN lease ON lease.seq = told.seq
+JOIN job ON job.id = lease.job_id
+    AND job.id = ANY (%(job_ids)s::uuid[]) AND job.id BETWEEN %(first_id)s::uuid AND %(last_id)s::uuid
+WHERE (SELECT count(*) FROM locked) < cardinality(%(job_ids)s::uuid[])
+    AND lease.job_id NOT IN (SELECT id FROM locked)
