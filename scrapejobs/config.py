@@ -120,7 +120,8 @@ class Config(BaseSettings):
     max_headers_bytes: PositiveInt = 256 * 1024
     min_rate_bytes_s: NonNegativeFloat = 1024.0
     min_rate_after_s: PositiveFloat = 10.0
-    user_agent: str = "scrapejobs/0.1"
+    user_agent: Annotated[str, Field(pattern=r"^[!-~]([ -~]*[!-~])?$")] = "scrapejobs/0.1"
+    contact: Annotated[str, Field(pattern=r"^[!-'*-~]+$")] | None = None
 
     # What may be reached
     egress_allow: Networks = ()
@@ -175,6 +176,11 @@ class Config(BaseSettings):
         if value is not None:
             EgressProxy.of(value.get_secret_value())
         return value
+
+    @property
+    def agent(self) -> str:
+        """The `User-Agent` of every request, with whom to turn to (RFC 9309, 2.2.1; RFC 9110, 10.1.5)."""
+        return f"{self.user_agent} (+{self.contact})" if self.contact else self.user_agent
 
     @property
     def proxy(self) -> EgressProxy | None:

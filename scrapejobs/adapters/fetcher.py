@@ -40,6 +40,15 @@ async def everywhere(_: str) -> None:
     """A permit for every host: where nobody keeps limits."""
 
 
+OptedOut = Callable[[str], Awaitable[bool]]
+"""Whether the owner of that host does not want it to be fetched."""
+
+
+async def nobody(_: str) -> bool:
+    """No host has opted out."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
     """What the operator sets for every fetch of this process. Seconds and bytes."""
@@ -103,8 +112,9 @@ class _Ask:
 class Fetcher:
     """Fetches targets within limits; made once for each process, inside its event loop or before it."""
 
-    def __init__(self, limits: FetchLimits, *, lookup: Lookup | None = None) -> None:
+    def __init__(self, limits: FetchLimits, *, lookup: Lookup | None = None, is_opted_out: OptedOut = nobody) -> None:
         self._limits = limits
+        self._is_opted_out = is_opted_out
         connector = partial(
             guard.guarded_connector,
             limits.policy,
@@ -138,6 +148,8 @@ class Fetcher:
         url = with_query(request.url, request.query)
         ask = _Ask(self._parse(url, invalid="invalid_url"), request.method, request.headers, request.body)
         while True:
+            if await self._is_opted_out(ask.target.host_key):
+                raise FetchFailed("host_opted_out")
             async with await self._send(session, ask) as response:
                 dial.status = response.status
                 check_head(response, asked=ask.headers)

@@ -128,6 +128,7 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "blocked_address": ("permanent", "the address may not be fetched"),
         "blocked_scheme": ("permanent", "only http and https may be fetched"),
         "blocked_port": ("permanent", "the port may not be fetched"),
+        "host_opted_out": ("permanent", "the owner of the host does not want it to be fetched"),
         "invalid_url": ("permanent", "the URL is not valid"),
         # the answer
         "not_http": ("permanent", "the target does not speak HTTP"),

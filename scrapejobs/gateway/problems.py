@@ -16,6 +16,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "invalid-request": (HTTPStatus.BAD_REQUEST, "The request is not valid"),
     "invalid-url": (HTTPStatus.BAD_REQUEST, "The URL is not valid"),
     "url-not-allowed": (HTTPStatus.BAD_REQUEST, "The URL may not be fetched"),
+    "host-opted-out": (HTTPStatus.BAD_REQUEST, "The owner of the host does not want it to be fetched"),
     "header-not-allowed": (HTTPStatus.BAD_REQUEST, "A header may not be sent to the target"),
     "callback-not-allowed": (HTTPStatus.BAD_REQUEST, "The callback URL may not be called"),
     "invalid-idempotency-key": (HTTPStatus.BAD_REQUEST, "The Idempotency-Key is not valid"),

@@ -35,6 +35,7 @@ ROUTES: Final = (
             "invalid-request",
             "invalid-url",
             "url-not-allowed",
+            "host-opted-out",
             "header-not-allowed",
             "callback-not-allowed",
             "invalid-idempotency-key",

@@ -6,7 +6,7 @@ from uuid import UUID
 from scrapejobs.gateway.auth import Caller
 from scrapejobs.gateway.context import Context
 from scrapejobs.gateway.problems import Problem
-from scrapejobs.store import jobs, transitions
+from scrapejobs.store import jobs, opt_outs, transitions
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
 from scrapejobs.telemetry import events
@@ -15,8 +15,13 @@ RETRY_AFTER_S: Final = 10
 
 
 def submit(job: NewJob, *, key: IdempotencyKey | None, caller: Caller, context: Context) -> Submitted:
-    """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused, queue-full."""
-    submitted = _replayed(job, key) if _is_full(caller) else run(transitions.submit(job, key))
+    """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused, host-opted-out, queue-full."""
+    if run(opt_outs.is_opted_out(job.host)):
+        submitted = _replayed(job, key, else_=Problem("host-opted-out"))
+    elif _is_full(caller):
+        submitted = _replayed(job, key, else_=Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)}))
+    else:
+        submitted = run(transitions.submit(job, key))
     if isinstance(submitted, KeyReused):
         raise Problem("idempotency-key-reused", "the key was used for another path or body")
     if not submitted.replayed:
@@ -33,11 +38,11 @@ def _is_full(caller: Caller) -> bool:
     return most is not None and run(jobs.n_waiting(caller.tenant_id, limit=most)) >= most
 
 
-def _replayed(job: NewJob, key: IdempotencyKey | None) -> Submitted | KeyReused:
-    """A repeat takes no place in the queue: it has its answer, whatever waits. Raises `Problem` queue-full."""
+def _replayed(job: NewJob, key: IdempotencyKey | None, *, else_: Problem) -> Submitted | KeyReused:
+    """A repeat asks for nothing new: it has its answer, whatever is refused by now. Raises `else_`."""
     answered = run(transitions.replay(key, tenant_id=job.tenant_id)) if key is not None else None
     if answered is None:
-        raise Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)})
+        raise else_
     return answered
 
 

@@ -38,6 +38,7 @@ from scrapejobs.store.sealing import Ring
 from scrapejobs.telemetry import events
 from scrapejobs.worker.claimer import Claimer
 from scrapejobs.worker.lease_keeper import LeaseClock, LeaseKeeper
+from scrapejobs.worker.opt_outs import OptOuts
 from scrapejobs.worker.permits import Permits
 from scrapejobs.worker.reporter import Reporter
 from scrapejobs.worker.runner import FetchRunner, Runner
@@ -174,8 +175,11 @@ def worker(around: Surroundings) -> Crew:
     permits = Permits(
         around.link(), around.bus, signal=around.wakes.signal, ttl_s=config.ready_ttl_s, poll_s=config.poll_s
     )
-    runner = FetchRunner(Fetcher(fetch_limits(config)), store, permits.wait, Ring(config.sealing_texts))
-    return worker_with(runner, around, besides=[permits], hand_over=store.close)
+    opt_outs = OptOuts(around.link(durable=False))
+    runner = FetchRunner(
+        Fetcher(fetch_limits(config), is_opted_out=opt_outs.has), store, permits.wait, Ring(config.sealing_texts)
+    )
+    return worker_with(runner, around, besides=[permits, opt_outs], hand_over=store.close)
 
 
 def worker_with(
@@ -225,7 +229,7 @@ def courier(around: Surroundings) -> Crew:
         egress_policy(config),
         dns_timeout_s=config.dns_timeout_s,
         timeout_s=config.callback_timeout_s,
-        user_agent=config.user_agent,
+        user_agent=config.agent,
         proxy=config.proxy,
     )
     loop = Courier(
@@ -272,7 +276,7 @@ def fetch_limits(config: Config) -> FetchLimits:
         max_headers_bytes=config.max_headers_bytes,
         min_rate_bytes_s=config.min_rate_bytes_s,
         min_rate_after_s=config.min_rate_after_s,
-        user_agent=config.user_agent,
+        user_agent=config.agent,
     )
 
 

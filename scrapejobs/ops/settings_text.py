@@ -68,7 +68,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "max_headers_bytes": "All header lines of an answer together.",
             "min_rate_bytes_s": "A body that comes slower is given up; 0 for any rate.",
             "min_rate_after_s": "From when on that is looked at.",
-            "user_agent": "The `User-Agent` unless the job names one.",
+            "user_agent": "The `User-Agent`, unless the job names one of its own.",
+            "contact": "An address or page for those who wonder who fetches: added to the `User-Agent`.",
         },
         "What may be reached": {
             "egress_allow": "Networks that may be fetched though the default denies them: `127.0.0.0/8` for tests. "

@@ -11,13 +11,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
 from scrapejobs.domain.outcome import Exchange, failure
-from scrapejobs.store import keys
-from scrapejobs.store.models import ApiKey, Host, Job, Tenant
+from scrapejobs.store import keys, opt_outs
+from scrapejobs.store.models import ApiKey, Host, Job, OptOut, Tenant
+from scrapejobs.store.run import run
 from tests.integration.world import PARAMS, Client, call, end, make_client, make_job, one, start
 
 SECRET = "s3cr3t-planted-here"
 MARKUP = "<script>alert(1)</script>"
-PAGES = ("job", "deadletter", "tenant", "apikey", "host", "service")
+PAGES = ("job", "deadletter", "tenant", "apikey", "host", "optout", "service")
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_every_list_opens(browser: Browser, acme: Client, model: str):
 
 
 @pytest.mark.req("FR-12")
-@pytest.mark.parametrize("model", ["tenant", "apikey", "host"])
+@pytest.mark.parametrize("model", ["tenant", "apikey", "host", "optout"])
 def test_every_form_for_a_new_row_opens(browser: Browser, model: str):
     page(browser, f"{model}/add/")
 
@@ -315,6 +316,18 @@ def test_a_hosts_name_is_kept_as_its_jobs_have_it(browser: Browser):
     answer = browser.post("/admin/store/host/add/", {"name": "HTTP://Shop.Example.:8080", "rate": "2"})
     assert answer.status_code == 302
     assert Host.objects.get().name == "shop.example"
+
+
+@pytest.mark.req("NFR-6")
+def test_a_host_is_put_on_the_opt_out_list_and_taken_off_it(browser: Browser):
+    browser.post("/admin/store/optout/add/", {"name": "*.Shop.Example.", "reason": "a letter"})
+    assert run(opt_outs.is_opted_out("www.shop.example"))
+    (row,) = OptOut.objects.all()
+    browser.post(f"/admin/store/optout/{row.pk}/delete/", {"post": "yes"})
+    assert not run(opt_outs.is_opted_out("www.shop.example"))
+    refused = browser.post("/admin/store/optout/add/", {"name": "no host", "reason": ""})
+    assert refused.status_code == 200
+    assert not OptOut.objects.exists()
 
 
 @pytest.mark.req("FR-11")

@@ -9,6 +9,7 @@ from scrapejobs.store.models.dispatcher import Dispatcher
 from scrapejobs.store.models.event import Event
 from scrapejobs.store.models.host import Host
 from scrapejobs.store.models.job import Job
+from scrapejobs.store.models.opt_out import OptOut
 from scrapejobs.store.models.places import Delayed, Lease, Queued, Ready
 from scrapejobs.store.models.receipt import Receipt
 from scrapejobs.store.models.service import Service
@@ -27,6 +28,7 @@ __all__ = [
     "Host",
     "Job",
     "Lease",
+    "OptOut",
     "Queued",
     "Ready",
     "Receipt",

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from scrapejobs.config import Config, environment_name
 from scrapejobs.ops.settings_page import in_force, markdown, shown
@@ -60,3 +60,25 @@ def test_where_a_value_comes_from_is_told():
     rows = {row["setting"]: row for row in in_force(config(), {"PORT": "8000"})}
     assert rows["PORT"]["source"] == "environment"
     assert rows[environment_name("lease_s")]["source"] in {"default", "stack.env"}
+
+
+@pytest.mark.req("NFR-6")
+def test_the_user_agent_says_whom_to_turn_to():
+    assert config().agent == "scrapejobs/0.1"
+    assert config(contact="https://a.example/bot").agent == "scrapejobs/0.1 (+https://a.example/bot)"
+    assert config(user_agent="acme/2", contact="bot@a.example").agent == "acme/2 (+bot@a.example)"
+
+
+@pytest.mark.req("NFR-11")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"contact": text} for text in ("a b", "a)b", "a\r\nX: y", "\u00fc")),
+        *({"user_agent": text} for text in ("a\r\nX: y", "\u00fc", " a")),
+        *({"own_endpoints": text} for text in ("a", "a:0", "u@a:1")),
+        *({"egress_proxy": text} for text in ("proxy:3128", "https://proxy")),
+    ],
+)
+def test_a_setting_that_cannot_be_sent_or_dialled_is_refused(changes: dict[str, str]):
+    with pytest.raises(ValidationError):
+        config(**changes)

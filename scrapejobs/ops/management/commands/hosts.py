@@ -15,7 +15,7 @@ from scrapejobs.ops.console import (
     print_table,
     whole,
 )
-from scrapejobs.store import circuits, hosts
+from scrapejobs.store import circuits, hosts, opt_outs
 from scrapejobs.store.run import run
 
 
@@ -44,14 +44,26 @@ class Command(BaseCommand):
             help="lets jobs start again at a host that failed many times in a row",
             description="Closes the circuit of a host that failed many times in a row. A pause stays: see `resume`.",
         )
+        opting_out, opting_in = self._add_opt_outs(actions)
         for action, act in (
             (setting, self._set),
             (pausing, self._pause),
             (resuming, self._resume),
+            (opting_out, self._opt_out),
+            (opting_in, self._opt_in),
             (resetting, self._reset_circuit),
         ):
             action.add_argument("host", metavar="HOST", type=host_argument)
             action.set_defaults(act=act)
+
+    def _add_opt_outs(self, actions: Any) -> tuple[CommandParser, CommandParser]:
+        listing = actions.add_parser("opt-outs", help="shows the hosts that are not fetched")
+        listing.add_argument("--json", action="store_true", help="as JSON")
+        listing.set_defaults(act=self._opt_outs)
+        opting_out = actions.add_parser("opt-out", help="fetches a host no more, because its owner does not want it")
+        opting_out.add_argument("--reason", default="", metavar="TEXT", help="who asked, and when")
+        opting_in = actions.add_parser("opt-in", help="takes a host off the list of those that are not fetched")
+        return opting_out, opting_in
 
     @plain_errors
     def handle(self, **options: Any) -> None:
@@ -84,6 +96,21 @@ class Command(BaseCommand):
     def _reset_circuit(self, options: dict[str, Any]) -> None:
         was_open = run(circuits.reset(options["host"]))
         self._changed(f"the circuit of {options['host']} {'is closed' if was_open else 'was not open'}")
+
+    def _opt_out(self, options: dict[str, Any]) -> None:
+        run(opt_outs.opt_out(options["host"], reason=options["reason"]))
+        self._changed(f"{options['host']} is not fetched any more")
+
+    def _opt_in(self, options: dict[str, Any]) -> None:
+        was_out = run(opt_outs.opt_in(options["host"]))
+        self._changed(f"{options['host']} {'may be fetched again' if was_out else 'was not on the list'}")
+
+    def _opt_outs(self, options: dict[str, Any]) -> None:
+        rows = run(opt_outs.listing())
+        if options["json"]:
+            print_json(self.stdout, rows)
+        else:
+            print_table(self.stdout, ("host", "reason", "since"), [list(row.values()) for row in rows])
 
     def _changed(self, text: str) -> None:
         hints.limits_changed()
