@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -21,6 +22,10 @@ HELD_S: Final = 20.0
 """How long the service is asked to hold an answer back until the job is final; it does for 30 s at most."""
 
 POLL_S: Final = 1.0
+LOOK_S: Final = 2.0
+TOGETHER: Final = 20
+"""How many of many jobs are looked at together, when none of them has ended every `LOOK_S` seconds."""
+
 PAGE: Final = 200
 _OF_ONE_JOB: Final = frozenset({400, 413, 422})
 """Refusals of one job of many; every other one is of the whole."""
@@ -142,24 +147,41 @@ class Client:
         """The job when it is final. Raises `WaitTimeoutError` after `timeout_s`; the job goes on."""
         until = time.monotonic() + timeout_s if timeout_s is not None else None
         while True:
-            began = time.monotonic()
-            left_s = HELD_S if until is None else max(0.0, min(HELD_S, until - began))
-            call = Call("GET", _path(job_id), headers={"Prefer": f"wait={int(left_s)}"}, held_s=left_s)
-            answer = self._transport.call(call)
-            job = Job.of(json_of(answer))
+            left_s = HELD_S if until is None else max(0.0, min(HELD_S, until - time.monotonic()))
+            job, rest_s = self._held(job_id, left_s)
             if job.is_final:
                 return job
-            rest_s = retry_after_s(answer.headers.get("Retry-After")) or POLL_S
-            rest_s = began + rest_s - time.monotonic()  # nothing when the service has held the answer for so long
             if until is not None and time.monotonic() + rest_s >= until:
                 raise WaitTimeoutError(f"job {job_id} is {job.status} after {timeout_s:g} s")
-            time.sleep(max(0.0, rest_s))
+            time.sleep(rest_s)
+
+    def ended(self, job_ids: Iterable[str]) -> Iterator[Job]:
+        """Each job when it has ended. Looks at `TOGETHER` of them at a time, and takes ids only as it comes to them."""
+        source = iter(job_ids)
+        looked_at = list(islice(source, TOGETHER))
+        while looked_at:
+            jobs = [self.job(job_id) for job_id in looked_at]
+            ended = [job for job in jobs if job.is_final]
+            yield from ended
+            looked_at = [job.id for job in jobs if not job.is_final] + list(islice(source, len(ended)))
+            if not ended:
+                _, rest_s = self._held(looked_at[0], LOOK_S)
+                time.sleep(rest_s)
+
+    def _held(self, job_id: str, held_s: float) -> tuple[Job, float]:
+        """The job when it is final, or as it is after `held_s` seconds; and how long to rest before asking again, which
+        is nothing when the service has held the answer for so long.
+        """
+        began = time.monotonic()
+        call = Call("GET", _path(job_id), headers={"Prefer": f"wait={int(held_s)}"}, held_s=held_s)
+        answer = self._transport.call(call)
+        rest_s = retry_after_s(answer.headers.get("Retry-After")) or POLL_S
+        return Job.of(json_of(answer)), max(0.0, began + rest_s - time.monotonic())
 
     def results(self, job_ids: Iterable[str]) -> Iterator[Finished]:
-        """Waits for each job in turn; the job, and the link to its result if it succeeded."""
-        for job_id in job_ids:
-            job = self.wait(job_id)
-            yield Finished(job, self.result(job_id) if job.has_succeeded else None)
+        """Each job when it has ended, as `ended` gives them, with the link to its result if it succeeded."""
+        for job in self.ended(job_ids):
+            yield Finished(job, self.result(job.id) if job.has_succeeded else None)
 
     def download(self, job_id: str, directory: str | Path = ".", *, name: str | None = None) -> Path:
         """The result as a file in `directory`, which is made; its name is the job's id and type, unless one is given.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapejobs_client import ApiError, Client, DownloadError, UnreachableError, WaitTimeoutError
+from scrapejobs_client.client import TOGETHER
 from tests.chaos.troubles import Hold, LoseAnswer, Refuse, Trouble, Unavailable
 from tests.e2e.standing import CutAnswer, Falsify, Listen, Standing
 from tests.e2e.target import long_page, page
@@ -138,12 +139,23 @@ def test_waiting_ends_in_time_and_a_cancelled_job_is_final(standing: Standing):
 def test_results_gives_each_job_with_a_link_if_there_is_one(standing: Standing):
     with standing.client() as client:
         ids = [client.submit(standing.target.url(path)).id for path in ("/page/r1", "/status/404", "/page/r2")]
-        ended = list(client.results(ids))
-    assert [(one.job.id, one.job.status, one.link is not None) for one in ended] == [
-        (ids[0], "succeeded", True),
-        (ids[1], "failed", False),
-        (ids[2], "succeeded", True),
+        ended = {one.job.id: one for one in client.results(ids)}
+    assert [(ended[id_].job.status, ended[id_].link is not None) for id_ in ids] == [
+        ("succeeded", True),
+        ("failed", False),
+        ("succeeded", True),
     ]
+
+
+@pytest.mark.req("FR-4")
+def test_a_job_that_hangs_keeps_none_back_that_has_ended(standing: Standing):
+    with standing.client() as client:
+        held = client.submit(standing.target.url("/hold/first")).id
+        quick = [client.submit(standing.target.url(f"/page/quick-{n}")).id for n in range(TOGETHER + 5)]
+        ended = client.ended(iter([held, *quick]))
+        assert {next(ended).id for _ in quick} == set(quick)
+        client.cancel(held)
+        assert [(job.id, job.status) for job in ended] == [(held, "cancelled")]
 
 
 @pytest.mark.req("FR-8")

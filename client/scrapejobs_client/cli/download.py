@@ -13,6 +13,7 @@ from scrapejobs_client.cli.exits import Exit, WrongUseError
 from scrapejobs_client.client import Client
 from scrapejobs_client.downloading import file_name
 from scrapejobs_client.errors import ApiError, DownloadError
+from scrapejobs_client.shapes import Job
 
 AT_ONCE: Final = 4
 T = TypeVar("T")
@@ -36,8 +37,8 @@ def run(options: argparse.Namespace, client: Client) -> Exit:
     by_url = options.names == "url"
     n_failed = n_done = 0
     with showing.bar("files") as count:
-        ids = reading.selected(options, client)
-        for told in in_parallel(lambda id_: fetch(client, id_, options.out, by_url=by_url), ids, AT_ONCE):
+        ended = client.ended(reading.selected(options, client))
+        for told in in_parallel(lambda job: fetch(client, job, options.out, by_url=by_url), ended, AT_ONCE):
             is_file = "file" in told
             n_done += is_file
             n_failed += not is_file
@@ -52,21 +53,20 @@ def run(options: argparse.Namespace, client: Client) -> Exit:
     return Exit.SOME_FAILED if n_failed else Exit.DONE
 
 
-def fetch(client: Client, id_: str, directory: Path, *, by_url: bool) -> dict[str, Any]:
+def fetch(client: Client, job: Job, directory: Path, *, by_url: bool) -> dict[str, Any]:
     """The job's result in `directory`; what to tell of it."""
+    if job.result is None:
+        return {"id": job.id, "problem": job.status, "detail": str(job.last_error or job.status)}
+    name = file_name(job.id, content_type=job.result.content_type, url=job.url if by_url else None)
     try:
-        job = client.wait(id_)
-        if job.result is None:
-            return {"id": id_, "problem": job.status, "detail": str(job.last_error or job.status)}
-        name = file_name(id_, content_type=job.result.content_type, url=job.url if by_url else None)
-        file = client.download(id_, directory, name=name)
+        file = client.download(job.id, directory, name=name)
     except DownloadError as error:
-        return {"id": id_, "problem": str(error)}
+        return {"id": job.id, "problem": str(error)}
     except ApiError as error:
         if not error.is_of_one_job:
             raise
-        return {"id": id_, "problem": str(error)}
-    return {"id": id_, "file": str(file), "size": job.result.size, "sha256": job.result.sha256, "url": job.url}
+        return {"id": job.id, "problem": str(error)}
+    return {"id": job.id, "file": str(file), "size": job.result.size, "sha256": job.result.sha256, "url": job.url}
 
 
 def in_parallel(work: Callable[[T], R], items: Iterable[T], n: int) -> Iterator[R]:
