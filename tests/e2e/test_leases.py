@@ -84,6 +84,7 @@ def test_a_worker_that_is_blocked_for_most_of_a_lease_fetches_once_or_loses_clea
 @pytest.mark.req("P4")
 @pytest.mark.req("P6")
 @pytest.mark.case("S9")
+@pytest.mark.case("target-53")
 def test_a_worker_that_stood_still_past_its_lease_changes_nothing_when_it_goes_on(
     service: Service, target: Target
 ) -> None:

@@ -6,6 +6,7 @@ Each path is a behaviour; the server notes every request before it answers.
 import asyncio
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ def reset(writer: asyncio.StreamWriter) -> None:
 
 
 @contextlib.asynccontextmanager
-async def raw_target() -> AsyncIterator[RawTarget]:
+async def raw_target(address: str = "127.0.0.1", *, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawTarget]:
     target = RawTarget()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -66,7 +67,7 @@ async def raw_target() -> AsyncIterator[RawTarget]:
                 await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, address, 0, ssl=tls, backlog=512)
     target.port = server.sockets[0].getsockname()[1]
     try:
         yield target

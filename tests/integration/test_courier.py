@@ -119,6 +119,7 @@ async def test_an_event_is_delivered_once_with_a_signature_that_verifies(
 
 @pytest.mark.req("FR-9")
 @pytest.mark.case("S4")
+@pytest.mark.case("target-54")
 async def test_after_a_500_the_same_event_is_sent_again_when_its_time_comes(
     conn: Conn, link: Link, receiver: Receiver, tenant: dict[str, Any]
 ) -> None:
@@ -173,6 +174,7 @@ async def test_a_receiver_that_hangs_does_not_hold_the_others(
 
 
 @pytest.mark.req("NFR-11")
+@pytest.mark.case("target-54")
 async def test_a_redirect_is_a_failure_and_not_followed(
     conn: Conn, link: Link, receiver: Receiver, tenant: dict[str, Any]
 ) -> None:
