@@ -1,12 +1,14 @@
 """JSON answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
+
+from scrapejobs.gateway import lines
 
 MEDIA_TYPE: Final = "application/json"
 
@@ -18,6 +20,16 @@ def json_answer(body: Any, *, status: int = 200, headers: Mapping[str, str] | No
         status=status,
         content_type=MEDIA_TYPE,
         headers={"Cache-Control": "no-store"} | dict(headers or {}),
+    )
+
+
+def lines_answer(items: Iterable[Any], *, status: int = 200) -> HttpResponse:
+    """One item a line."""
+    return HttpResponse(
+        b"".join(msgspec.json.encode(item) + b"\n" for item in items),
+        status=status,
+        content_type=lines.MEDIA_TYPE,
+        headers={"Cache-Control": "no-store"},
     )
 
 

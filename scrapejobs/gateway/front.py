@@ -12,16 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
-from scrapejobs.gateway.problems import Problem
+from scrapejobs.gateway import lines
+from scrapejobs.gateway.problems import REFUSED, Problem
+from scrapejobs.gateway.streaming import Stream
 
 Headers = list[tuple[str, str]]
 Answer = tuple[int, Headers, bytes]
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
-
-REFUSED: Final = "scrapejobs.refused"
-"""Where in the environ a `Problem` is, for the middleware to answer with it."""
 
 _NO_PREFIX: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
@@ -54,18 +53,23 @@ class Front:
             protocol.close()
             return
         environ = _environ(scope)
+        if lines.is_stream(scope.method, scope.path, scope.headers.get("content-type")):
+            await Stream(self._run, environ, body_s=self._body_s).serve(protocol)
+            return
         try:
             environ["wsgi.input"] = io.BytesIO(await self._body(scope, protocol))
         except Problem as problem:
             environ[REFUSED] = problem
-        loop = asyncio.get_running_loop()
-        status, headers, content = await loop.run_in_executor(self._pool, self._call, environ)
+        status, headers, content = await self._run(environ)
         if REFUSED in environ:  # what is left of the body must not be taken for the next request
             headers.append(("connection", "close"))
         if scope.method == "HEAD":
             protocol.response_empty(status, headers)
         else:
             protocol.response_bytes(status, headers, content)
+
+    async def _run(self, environ: dict[str, Any]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._call, environ)
 
     async def _body(self, scope: Scope, protocol: Any) -> bytes:
         """The whole body. Raises `Problem` for one that is too large or too slow."""

@@ -8,8 +8,7 @@ from typing import Final
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 
-from scrapejobs.gateway.front import REFUSED
-from scrapejobs.gateway.problems import Problem
+from scrapejobs.gateway.problems import REFUSED, Problem
 
 REQUEST_ID: Final = "X-Request-Id"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -8,6 +8,7 @@ import msgspec
 
 from scrapejobs.gateway import problems
 from scrapejobs.gateway.answers import MEDIA_TYPE
+from scrapejobs.gateway.lines import MEDIA_TYPE as LINES
 from scrapejobs.gateway.problems import PROBLEMS, Mistake
 from scrapejobs.gateway.routes import Answer, Route
 
@@ -54,9 +55,9 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _shapes(route: Route) -> Iterable[Any]:
-    yield from (answer.shape for answer in route.answers if answer.shape)
-    if route.body:
-        yield route.body
+    for answer in route.answers:
+        yield from (shape for shape in (answer.shape, answer.lines_of) if shape)
+    yield from (shape for shape in (route.body, route.lines_of) if shape)
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -71,7 +72,10 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["security"] = [{"key": []}]
         operation["description"] = f"Needs a key of scope `{route.scope}`."
     if route.body:
-        operation["requestBody"] = {"required": True, "content": {MEDIA_TYPE: {"schema": _ref(route.body)}}}
+        content = {MEDIA_TYPE: {"schema": _ref(route.body)}}
+        if route.lines_of:
+            content[LINES] = {"schema": _ref(route.lines_of)}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
@@ -118,6 +122,8 @@ def _response(answer: Answer) -> dict[str, Any]:
     }
     if answer.shape:
         response["content"] = {answer.media_type: {"schema": _ref(answer.shape)}}
+    if answer.lines_of:
+        response["content"][LINES] = {"schema": _ref(answer.lines_of)}
     return response
 
 

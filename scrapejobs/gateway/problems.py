@@ -33,6 +33,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "secrets-erased": (HTTPStatus.CONFLICT, "The job's secrets are erased: hand it in anew"),
     "result-expired": (HTTPStatus.GONE, "The result is no longer kept"),
     "length-required": (HTTPStatus.LENGTH_REQUIRED, "The body needs a Content-Length"),
+    "too-many-items": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request holds too many jobs"),
     "payload-too-large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large"),
     "unsupported-media-type": (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON in UTF-8"),
     "idempotency-key-reused": (HTTPStatus.UNPROCESSABLE_ENTITY, "The Idempotency-Key stands for another request"),
@@ -43,6 +44,8 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
 """Name to status and title. A name is part of the contract: clients switch on it."""
 
 MEDIA_TYPE: Final = "application/problem+json"
+REFUSED: Final = "scrapejobs.refused"
+"""Where in the environ a `Problem` is that was found before the application saw the request, for it to answer with."""
 
 
 class Mistake(msgspec.Struct, frozen=True):

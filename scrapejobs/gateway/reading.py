@@ -21,7 +21,8 @@ _AT: Final = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTAL
 _FIELD: Final = re.compile(r"`(?P<name>[^`]*)`")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 _INTEGER: Final = re.compile(r"(?:0|[1-9][0-9]{0,8})")
-_KEY: Final = re.compile(r'"(?P<quoted>[!#-\[\]-~]{1,255})"|(?P<bare>[!#-+\--\[\]-~]{1,255})')
+KEY_CHARACTERS: Final = r"[!#-+\--\[\]-~]"
+_KEY: Final = re.compile(rf'"(?P<quoted>[!#-\[\]-~]{{1,255}})"|(?P<bare>{KEY_CHARACTERS}{{1,255}})')
 _CHARSETS: Final = frozenset({"utf-8", "utf8"})
 
 
@@ -36,7 +37,7 @@ class StrictJsonParser(BaseParser):
         return strict_json.parse(stream.read(MAX_BODY_BYTES))
 
 
-def check_body(request: Request) -> None:
+def check_body(request: Request, *, most: int = MAX_BODY_BYTES) -> None:
     """Refuses a body by its headers alone: encoded, of unknown length, or too large. Raises `Problem`."""
     meta = request.META
     if meta.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() not in {"", "identity"}:
@@ -46,8 +47,26 @@ def check_body(request: Request) -> None:
     length = meta.get("CONTENT_LENGTH") or "0"
     if not length.isascii() or not length.isdigit():
         raise Problem("bad-request", "the Content-Length is not a number")
-    if len(length) > len(str(MAX_BODY_BYTES)) or int(length) > MAX_BODY_BYTES:
-        raise Problem("payload-too-large", f"no more than {MAX_BODY_BYTES} bytes")
+    if len(length) > len(str(most)) or int(length) > most:
+        raise Problem("payload-too-large", f"no more than {most} bytes")
+
+
+def media_type_of(request: Request) -> str:
+    """The media type of the body, without parameters."""
+    return str(request.content_type).partition(";")[0].strip().lower()
+
+
+def text_of(request: Request, *, media_type: str | None = None) -> bytes:
+    """The body as it came. Raises `Problem` for another charset than UTF-8, another media type than is asked for, or
+    no body.
+    """
+    if media_type is not None and media_type_of(request) != media_type:
+        raise Problem("unsupported-media-type")
+    _check_charset(request.content_type)
+    text: bytes = request.stream.read() if request.stream else b""
+    if not text:
+        raise Problem("invalid-json", "the body is empty")
+    return text
 
 
 def body_as(request: Request, shape: type[T]) -> T:

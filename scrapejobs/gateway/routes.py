@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from scrapejobs.gateway.answers import MEDIA_TYPE
 from scrapejobs.gateway.auth import AUTHENTICATION, NOBODY, Caller, require
-from scrapejobs.gateway.reading import check_body, query_as
+from scrapejobs.gateway.reading import MAX_BODY_BYTES, check_body, query_as
 
 Scope = Literal["read", "submit"]
 
@@ -39,18 +39,23 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One way a route answers well: its status, the shape of its body, and what it means."""
+    """One way a route answers well: its status, the shape of its body, and what it means. `lines_of`: the shape of a
+    line, where it may be lines of JSON as well.
+    """
 
     status: int
     meaning: str
     shape: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = MEDIA_TYPE
+    lines_of: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path. `scope` None: anyone may ask. `maps` are the query fields that gather `name.key`."""
+    """A method of a path. `scope` None: anyone may ask. `maps` are the query fields that gather `name.key`. `lines_of`:
+    the shape of a line, where the body may be lines of JSON as well.
+    """
 
     method: Literal["GET", "POST"]
     path: str
@@ -63,6 +68,8 @@ class Route:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     problems: Sequence[str] = ()
+    max_body_bytes: int = MAX_BODY_BYTES
+    lines_of: Any = None
 
 
 class JobIdConverter:
@@ -104,7 +111,7 @@ class Endpoint(APIView):
         if route.scope:
             caller = cast(Caller, request.user)
             require(caller, route.scope)
-        check_body(request)
+        check_body(request, most=route.max_body_bytes)
         query = query_as(request, route.query or NoQuery, maps=route.maps)
         return route.handle(Call(request, caller, id, query))
 

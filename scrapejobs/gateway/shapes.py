@@ -3,6 +3,9 @@
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
+
+from scrapejobs.gateway.problems import Mistake
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -20,6 +23,27 @@ class Receipt(msgspec.Struct, frozen=True):
     id: UUID
     status: str
     links: Links
+
+
+class BulkItemAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of one job of a bulk: a receipt (`id`, `status`, `links`; `replayed` when it was given before), or a
+    problem (`type`, `title`, `status` and what else problems have).
+    """
+
+    status: str | int
+    id: UUID | UnsetType = UNSET
+    links: Links | UnsetType = UNSET
+    replayed: bool = False
+    type: str | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    detail: str | UnsetType = UNSET
+    errors: list[Mistake] | UnsetType = UNSET
+
+
+class BulkAnswer(msgspec.Struct, frozen=True):
+    """What became of each job of a bulk, in their order."""
+
+    items: list[BulkItemAnswer]
 
 
 def links_of(job_id: UUID) -> Links:

@@ -20,15 +20,27 @@ def parse(text: bytes) -> Any:
     Raises `Problem`: `invalid-json` for what is no JSON or says one key twice, `json-too-deep` beyond 32 levels,
     `invalid-request` for numbers and characters that cannot be kept, which in a `url` is `invalid-url`.
     """
+    value = decode(text)
+    check(value)
+    return value
+
+
+def decode(text: bytes) -> Any:
+    """What `parse` reads, before it is looked at whether it can be kept. Raises `Problem` `invalid-json`,
+    `json-too-deep`.
+    """
     try:
-        value = _DECODER.decode(text.decode("utf-8"))
+        return _DECODER.decode(text.decode("utf-8"))
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
         raise Problem("invalid-json", _in_words(error)) from None
+
+
+def check(value: Any) -> None:
+    """Raises `Problem` for what `parse` refuses beyond the grammar."""
     for pointer, flaw in _flaws(value):
         raise _flawed(pointer, flaw)
-    return value
 
 
 class _DuplicateKeyError(ValueError):

@@ -3,8 +3,9 @@
 from typing import Final
 
 from scrapejobs.gateway.routes import Answer, Route
-from scrapejobs.gateway.shapes import Receipt
+from scrapejobs.gateway.shapes import BulkAnswer, BulkItemAnswer, Receipt
 from scrapejobs.intake import views
+from scrapejobs.intake.bulk import MAX_BULK_BYTES, BulkItem, BulkRequest
 from scrapejobs.intake.requests import JobRequest
 
 ROUTES: Final = (
@@ -45,6 +46,40 @@ ROUTES: Final = (
             "unsupported-media-type",
             "idempotency-key-reused",
             "queue-full",
+        ),
+    ),
+    Route(
+        "POST",
+        "/jobs/bulk",
+        views.submit_jobs,
+        "Hand many jobs in; each is taken or refused by itself",
+        (
+            Answer(
+                202,
+                "What became of each job, in their order; what was taken is durable",
+                BulkAnswer,
+                {"Idempotency-Replayed": "`true` when this bulk was handed in before"},
+                lines_of=BulkItemAnswer,
+            ),
+        ),
+        scope="submit",
+        body=BulkRequest,
+        lines_of=BulkItem,
+        max_body_bytes=MAX_BULK_BYTES,
+        headers={
+            "Idempotency-Key": "1 to 255 visible ASCII characters, bare or quoted; names this bulk among the tenant's"
+        },
+        problems=(
+            "invalid-json",
+            "json-too-deep",
+            "invalid-request",
+            "invalid-idempotency-key",
+            "length-required",
+            "too-many-items",
+            "payload-too-large",
+            "request-timeout",
+            "unsupported-media-type",
+            "idempotency-key-reused",
         ),
     ),
     Route(

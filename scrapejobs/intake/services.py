@@ -1,12 +1,16 @@
 """What intake does: one verb each, then a hint to the loops. The hint comes after the commit and may be lost."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 from uuid import UUID
 
 from scrapejobs.gateway.auth import Caller
 from scrapejobs.gateway.context import Context
 from scrapejobs.gateway.problems import Problem
-from scrapejobs.store import jobs, opt_outs, transitions
+from scrapejobs.intake.bulk import Offered
+from scrapejobs.store import bulk, jobs, opt_outs, transitions
+from scrapejobs.store.bulk import Item, NoRoom, Taken
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
 from scrapejobs.telemetry import events
@@ -19,23 +23,83 @@ def submit(job: NewJob, *, key: IdempotencyKey | None, caller: Caller, context: 
     if run(opt_outs.is_opted_out(job.host)):
         submitted = _replayed(job, key, else_=Problem("host-opted-out"))
     elif _is_full(caller):
-        submitted = _replayed(job, key, else_=Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)}))
+        submitted = _replayed(job, key, else_=_full())
     else:
         submitted = run(transitions.submit(job, key))
     if isinstance(submitted, KeyReused):
-        raise Problem("idempotency-key-reused", "the key was used for another path or body")
+        raise _reused()
     if not submitted.replayed:
         events.job_submitted(job.id, job.tenant_id, host=job.host, priority=job.priority)
         context.bus.wake("submitted")
     return submitted
 
 
+@dataclass(frozen=True, slots=True)
+class Many:
+    """What became of each job of a bulk, in their order. `replayed`: the bulk was handed in before."""
+
+    items: list[Submitted | Problem]
+    replayed: bool
+
+
+def submit_many(offered: Offered, *, name: str | None, caller: Caller, context: Context) -> Many:
+    """Takes the jobs that are right in, durably, all or none; `name` is the whole's idempotency key (FR-2, FR-3).
+    Raises `Problem` idempotency-key-reused when that stands for another bulk.
+    """
+    ttl_s = context.config.receipt_ttl_s
+    right = list(_looked_at([item for item in offered.items if isinstance(item, Item)]))
+    whole = IdempotencyKey(name, context.ring.marks(offered.digest), ttl_s) if name is not None else None
+    room = _room(caller) if right else None
+    done = run(bulk.submit_many(right, tenant_id=caller.tenant_id, ttl_s=ttl_s, whole=whole, room=room))
+    if isinstance(done, KeyReused):
+        raise _reused()
+    taken = iter([_told(one) for one in done.items])
+    answers = [next(taken) if isinstance(item, Item) else item for item in offered.items]
+    _say(right, [one for one in answers if isinstance(one, Submitted) and not one.replayed], context)
+    return Many(answers, done.replayed)
+
+
+def _looked_at(items: Sequence[Item]) -> Iterator[Item]:
+    """The items, those barred whose hosts are not fetched."""
+    opted_out = run(opt_outs.opted_out({item.job.host for item in items})) if items else set()
+    for item in items:
+        yield replace(item, is_barred=True) if item.job.host in opted_out else item
+
+
+def _told(one: Taken) -> Submitted | Problem:
+    if isinstance(one, NoRoom):
+        return Problem("host-opted-out") if one.is_barred else _full()
+    return _reused() if isinstance(one, KeyReused) else one
+
+
+def _say(right: Sequence[Item], new: Sequence[Submitted], context: Context) -> None:
+    jobs = {item.job.id: item.job for item in right}
+    for one in new:
+        job = jobs[one.job_id]
+        events.job_submitted(job.id, job.tenant_id, host=job.host, priority=job.priority)
+    if new:
+        context.bus.wake("submitted")
+
+
+def _room(caller: Caller) -> int | None:
+    """For how many more jobs there is room; None: any number."""
+    most = caller.max_queued
+    return None if most is None else max(0, most - run(jobs.n_waiting(caller.tenant_id, limit=most)))
+
+
+def _full() -> Problem:
+    return Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
+def _reused() -> Problem:
+    return Problem("idempotency-key-reused", "the key was used for another path or body")
+
+
 def _is_full(caller: Caller) -> bool:
     """Whether as many of the tenant's jobs wait as may. Requests under way at the same time are not counted, so a cap
     may be passed by as many as come at once.
     """
-    most = caller.max_queued
-    return most is not None and run(jobs.n_waiting(caller.tenant_id, limit=most)) >= most
+    return _room(caller) == 0
 
 
 def _replayed(job: NewJob, key: IdempotencyKey | None, *, else_: Problem) -> Submitted | KeyReused:

@@ -3,19 +3,22 @@
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.http import HttpResponse
 
 from scrapejobs.domain.job import Status
-from scrapejobs.gateway.answers import json_answer
+from scrapejobs.gateway import lines
+from scrapejobs.gateway.answers import MEDIA_TYPE, json_answer, lines_answer
 from scrapejobs.gateway.context import context
-from scrapejobs.gateway.reading import body_as, idempotency_key
+from scrapejobs.gateway.problems import Problem
+from scrapejobs.gateway.reading import body_as, idempotency_key, media_type_of, text_of
 from scrapejobs.gateway.routes import Call
 from scrapejobs.gateway.shapes import Receipt, links_of
-from scrapejobs.intake import services
+from scrapejobs.intake import bulk, services
 from scrapejobs.intake.acceptance import Origin, accept
 from scrapejobs.intake.requests import JobRequest
 from scrapejobs.store.ids import new_id
-from scrapejobs.store.transitions import IdempotencyKey, fingerprint
+from scrapejobs.store.transitions import IdempotencyKey, Submitted, fingerprint
 
 PATH = "/jobs"
 
@@ -31,6 +34,37 @@ def submit_job(call: Call) -> HttpResponse:
     if submitted.replayed:
         headers["Idempotency-Replayed"] = "true"
     return json_answer(_receipt(submitted.job_id, Status.QUEUED), status=202, headers=headers)
+
+
+def submit_jobs(call: Call) -> HttpResponse:
+    """Many jobs. Lines of JSON are answered with lines of JSON."""
+    if media_type_of(call.request) == lines.MEDIA_TYPE:
+        return _submit_lines(call)
+    name = idempotency_key(call.request)
+    offered = bulk.of_document(text_of(call.request, media_type=MEDIA_TYPE), whole=name, **_here(call))
+    done = services.submit_many(offered, name=name, caller=call.caller, context=context())
+    headers = {"Idempotency-Replayed": "true"} if done.replayed else {}
+    return json_answer({"items": [_told(one) for one in done.items]}, status=202, headers=headers)
+
+
+def _submit_lines(call: Call) -> HttpResponse:
+    name = idempotency_key(call.request)
+    if name is not None and (piece := call.request.META.get(lines.PIECE, 0)):
+        name = bulk.derived(name, str(piece))
+    offered = bulk.of_lines(lines.lines_in(text_of(call.request)), whole=name, **_here(call))
+    done = services.submit_many(offered, name=name, caller=call.caller, context=context())
+    return lines_answer((_told(one) for one in done.items), status=202)
+
+
+def _here(call: Call) -> dict[str, Any]:
+    return {"origin": Origin(call.tenant_id, call.request.get_host()), "context": context()}
+
+
+def _told(one: Submitted | Problem) -> Any:
+    if isinstance(one, Problem):
+        return one.body()
+    receipt = msgspec.to_builtins(_receipt(one.job_id, Status.QUEUED))
+    return receipt | ({"replayed": True} if one.replayed else {})
 
 
 def cancel_job(call: Call) -> HttpResponse:

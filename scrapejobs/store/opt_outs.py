@@ -1,5 +1,7 @@
 """Hosts that are not fetched because their owners do not want it: rows, looked at by intake and by workers."""
 
+from collections.abc import Collection
+
 from scrapejobs.domain.target import names_over
 from scrapejobs.store.run import Row, Statement, Steps, verb
 
@@ -14,6 +16,15 @@ def listing() -> Steps[list[Row]]:
 def is_opted_out(host: str) -> Steps[bool]:
     """Whether a row speaks of this host, by its name or by `*.` and a parent of it."""
     return bool((yield Statement("opt_out/covering", {"names": list(names_over(host))})))
+
+
+@verb()
+def opted_out(hosts: Collection[str]) -> Steps[set[str]]:
+    """Those of the hosts that a row speaks of."""
+    names = {host: set(names_over(host)) for host in hosts}
+    rows = yield Statement("opt_out/covering", {"names": sorted(set().union(*names.values()))})
+    found = {row["name"] for row in rows}
+    return {host for host, over in names.items() if over & found}
 
 
 @verb()

@@ -1,18 +1,19 @@
 """Verbs without I/O, and the two drivers that carry them out (ADR-0011).
 
-A verb is a generator: it yields a `Statement`, is sent the rows, and returns its answer. `run` drives it on Django's
-connection, `run_async` on a psycopg `AsyncConnection`; so each verb and each statement is written once.
+A verb is a generator: it yields a `Statement` (or a `Copy`), is sent the rows, and returns its answer. `run` drives it
+on Django's connection, `run_async` on a psycopg `AsyncConnection`; so each verb and each statement is written once.
 Both pass a verb's failpoints (ADR-0018): `begin`, `open` (all is done and not committed; atomic verbs) and `committed`
 (before the caller hears of it).
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
 import psycopg
 from django.db import OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.rows import DictRow
 from psycopg.types.json import JsonbLoader
@@ -36,7 +37,15 @@ class Statement:
     params: Row
 
 
-Steps = Generator[Statement, list[Row], T]
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One `.sql` file that is a COPY FROM STDIN, and the rows for it. No rows come back."""
+
+    name: str
+    rows: Sequence[Sequence[Any]]
+
+
+Steps = Generator[Statement | Copy, list[Row], T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +123,39 @@ def _drive(steps: Steps[T]) -> T:
     with connection.cursor() as cursor:
         cursor.cursor.adapters.register_loader("jsonb", JsonbLoader)  # Django's own leaves it to its models
         try:
-            statement = next(steps)
+            step = next(steps)
             while True:
-                cursor.execute(sql(statement.name), statement.params)
-                columns = [column.name for column in cursor.description or ()]
-                rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()] if columns else []
-                statement = steps.send(rows)
+                step = steps.send(_carry_out(cursor, step))
         except StopIteration as stop:
             return cast(T, stop.value)
+
+
+def _carry_out(cursor: CursorWrapper, step: Statement | Copy) -> list[Row]:
+    if isinstance(step, Copy):
+        with connection.wrap_database_errors, cursor.cursor.copy(sql(step.name)) as copy:
+            for row in step.rows:
+                copy.write_row(row)
+        return []
+    cursor.execute(sql(step.name), step.params)
+    columns = [column.name for column in cursor.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()] if columns else []
 
 
 async def _drive_async(conn: psycopg.AsyncConnection[DictRow], steps: Steps[T]) -> T:
     async with conn.cursor() as cursor:
         try:
-            statement = next(steps)
+            step = next(steps)
             while True:
-                await cursor.execute(sql(statement.name), statement.params)
-                statement = steps.send(await cursor.fetchall() if cursor.description else [])
+                step = steps.send(await _carry_out_async(cursor, step))
         except StopIteration as stop:
             return cast(T, stop.value)
+
+
+async def _carry_out_async(cursor: psycopg.AsyncCursor[DictRow], step: Statement | Copy) -> list[Row]:
+    if isinstance(step, Copy):
+        async with cursor.copy(sql(step.name)) as copy:
+            for row in step.rows:
+                await copy.write_row(row)
+        return []
+    await cursor.execute(sql(step.name), step.params)
+    return await cursor.fetchall() if cursor.description else []

@@ -1,6 +1,9 @@
 """What only the real HTTP server shows: slow and broken clients."""
 
+import json
+import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,72 @@ def test_what_a_killed_gateway_left_on_disk_is_removed_and_what_a_living_one_has
     assert mine < folders()
     assert (living.stop(), another.stop()) == (0, 0)
     assert folders() == set()
+
+
+@pytest.mark.req("FR-3")
+@pytest.mark.req("NFR-1")
+def test_a_long_stream_of_lines_is_answered_line_by_line_and_held_nowhere(service: Service) -> None:
+    """Sent by a client that reads nothing before it has sent all, in pieces that end anywhere."""
+    gateway = service.start("gateway")
+    service.wait_ready(gateway)
+    before = rss_of_family(gateway.process.pid)
+    told = post_lines(service, n=12_000, bad=(7, 11_999))
+    assert [number for number, item in enumerate(told) if "type" in item] == [7, 11_999]
+    assert len({item["id"] for item in told if "id" in item}) == 11_998
+    assert service.rows("SELECT count(*) FROM job") == [(11_998,)]
+    assert rss_of_family(gateway.process.pid) - before < 64 * 1024 * 1024
+    again = post_lines(service, n=12_000, bad=(7, 11_999))
+    assert [item.get("id") for item in again] == [item.get("id") for item in told]
+    assert service.rows("SELECT count(*) FROM job") == [(11_998,)]
+
+
+def post_lines(service: Service, *, n: int, bad: tuple[int, ...]) -> list[dict[str, object]]:
+    def chunks() -> Iterator[bytes]:
+        text = b"".join(
+            b'{"url":"%s","tags":{"n":"%d"}}\n' % (b"http://10.0.0.1/" if i in bad else b"https://www.example.com/", i)
+            for i in range(n)
+        )
+        for start in range(0, len(text), 50_021):
+            yield text[start : start + 50_021]
+
+    headers = {
+        "Authorization": f"Bearer {service.key('acme')}",
+        "Content-Type": "application/x-ndjson",
+        "Idempotency-Key": "all-of-them",
+    }
+    reply = requests.post(f"http://127.0.0.1:{service.port}/jobs/bulk", data=chunks(), headers=headers, timeout=100)
+    assert (reply.status_code, reply.headers["Content-Type"]) == (202, "application/x-ndjson")
+    return [json.loads(line) for line in reply.iter_lines()]
+
+
+def rss_of_family(pid: int) -> int:
+    """Bytes of a process and of its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pages = [int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in [pid, *children]]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.req("FR-3")
+@pytest.mark.case("in-035")
+def test_a_stream_that_stands_still_keeps_what_is_in_and_says_so(service: Service) -> None:
+    service.wait_ready(service.start("gateway", SCRAPEJOBS_BODY_TIMEOUT_S="1"))
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        head = (
+            f"POST /jobs/bulk HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {service.key('acme')}\r\n"
+            "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        lines = b'{"url":"https://www.example.com/"}\n' * 1500
+        connection.sendall(head.encode() + b"%x\r\n%s\r\n" % (len(lines), lines))
+        told = answer(connection)
+    assert told.startswith(b"HTTP/1.1 202 "), told[:200]
+    assert told.count(b'"links"') == 1000
+    assert b'"/problems/request-timeout"' in told.splitlines()[-1]
+    assert service.rows("SELECT count(*) FROM job") == [(1000,)]
+
+
+@pytest.mark.req("FR-3")
+def test_a_stream_without_a_key_is_refused_as_any_request(service: Service) -> None:
+    service.wait_ready(service.start("gateway"))
+    url, headers = f"http://127.0.0.1:{service.port}/jobs/bulk", {"Content-Type": "application/x-ndjson"}
+    reply = requests.post(url, data=b'{"url":"https://www.example.com/"}\n', headers=headers, timeout=30)
+    assert (reply.status_code, reply.headers["Content-Type"]) == (401, "application/problem+json")

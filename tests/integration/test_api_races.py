@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any, TypeVar
 
 import pytest
 from django.db import connection
+from msgspec.json import encode
 
 from scrapejobs.domain.outcome import Cancelled
 from scrapejobs.store import transitions
@@ -51,6 +53,26 @@ def at_once(*what: Callable[[], T]) -> list[T]:
 
     with ThreadPoolExecutor(len(what)) as pool:
         return list(pool.map(one_of, what))
+
+
+@pytest.mark.req("FR-2")
+@pytest.mark.req("FR-3")
+@pytest.mark.case("S6")
+def test_bulks_with_the_same_keys_in_another_order_make_each_job_once() -> None:
+    key = make_client("a").key
+    jobs = [{"url": f"{URL}{n}", "idempotency_key": f"k{n}"} for n in range(50)]
+
+    def bulk(order: int) -> Reply:
+        headers = {"Content-Type": "application/json"}
+        return call("POST", "/jobs/bulk", key=key, headers=headers, body=encode({"jobs": jobs[::order]}))
+
+    replies = at_once(*(partial(bulk, 1 if n % 2 else -1) for n in range(6)))
+    assert {reply.status for reply in replies} == {202}
+    told = [item for reply in replies for item in reply.json["items"]]
+    assert len(told) == 6 * 50
+    assert len({item["id"] for item in told}) == 50
+    assert len([item for item in told if "replayed" not in item]) == 50
+    assert one("SELECT count(*) FROM job") == 50
 
 
 @pytest.mark.case("S1")
