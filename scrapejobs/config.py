@@ -143,6 +143,7 @@ class Config(BaseSettings):
     # Webhooks
     callback_timeout_s: PositiveFloat = 30.0
     deliveries_at_once: PositiveInt = 50
+    endpoint_off_after_s: PositiveFloat = 5 * 86_400.0
 
     # Keeping
     retention_days: Annotated[int, Field(ge=8, le=3650)] = 30

@@ -129,6 +129,8 @@ UNFOLD = {
                 "Work": [
                     ("Jobs", "work", "store_job"),
                     ("Dead letters", "unsubscribe", "store_deadletter"),
+                    ("Deliveries", "outgoing_mail", "store_delivery"),
+                    ("Endpoints", "webhook", "store_endpoint"),
                     ("Services", "memory", "store_service"),
                 ],
                 "Rules": [

@@ -5,7 +5,7 @@ What a receiver answers is not kept beyond its status: it may come from inside a
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -59,7 +59,7 @@ class WebhookClient:
         self._proxy = proxy
         self._tls = guard.tls_context()
 
-    async def post(self, url: str, *, event_id: str, secret: str, body: bytes) -> Answer:
+    async def post(self, url: str, *, event_id: str, secrets: Sequence[str], body: bytes) -> Answer:
         """Posts once. Every end that the outside can bring about is a value."""
         try:
             target = parse_target(url, policy=self._policy)
@@ -71,7 +71,7 @@ class WebhookClient:
             "User-Agent": self._user_agent,
             "webhook-id": event_id,
             "webhook-timestamp": str(timestamp),
-            "webhook-signature": sign(secret=secret, event_id=event_id, timestamp=timestamp, body=body),
+            "webhook-signature": sign(secrets=secrets, event_id=event_id, timestamp=timestamp, body=body),
         }
         with guard.dialling() as dial:
             try:

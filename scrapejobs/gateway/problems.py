@@ -31,6 +31,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "already-final": (HTTPStatus.CONFLICT, "The job has already ended"),
     "not-failed": (HTTPStatus.CONFLICT, "Only a failed job can be requeued"),
     "secrets-erased": (HTTPStatus.CONFLICT, "The job's secrets are erased: hand it in anew"),
+    "no-delivery": (HTTPStatus.CONFLICT, "No event of the job was sent: it has no callback, or has not ended"),
     "result-expired": (HTTPStatus.GONE, "The result is no longer kept"),
     "length-required": (HTTPStatus.LENGTH_REQUIRED, "The body needs a Content-Length"),
     "too-many-items": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request holds too many jobs"),

@@ -15,6 +15,14 @@ class Links(msgspec.Struct, frozen=True):
     result: str
     attempts: str
     cancel: str
+    deliveries: str
+
+
+class Redelivery(msgspec.Struct, frozen=True):
+    """What a redelivery answers: the job, whose `deliveries` are the log of its tries."""
+
+    id: UUID
+    links: Links
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -48,4 +56,10 @@ class BulkAnswer(msgspec.Struct, frozen=True):
 
 def links_of(job_id: UUID) -> Links:
     base = f"/jobs/{job_id}"
-    return Links(self=base, result=f"{base}/result", attempts=f"{base}/attempts", cancel=f"{base}/cancel")
+    return Links(
+        self=base,
+        result=f"{base}/result",
+        attempts=f"{base}/attempts",
+        cancel=f"{base}/cancel",
+        deliveries=f"{base}/deliveries",
+    )

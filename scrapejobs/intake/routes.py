@@ -3,7 +3,7 @@
 from typing import Final
 
 from scrapejobs.gateway.routes import Answer, Route
-from scrapejobs.gateway.shapes import BulkAnswer, BulkItemAnswer, Receipt
+from scrapejobs.gateway.shapes import BulkAnswer, BulkItemAnswer, Receipt, Redelivery
 from scrapejobs.intake import views
 from scrapejobs.intake.bulk import MAX_BULK_BYTES, BulkItem, BulkRequest
 from scrapejobs.intake.requests import JobRequest
@@ -99,5 +99,14 @@ ROUTES: Final = (
         (Answer(202, "The job is queued again", Receipt),),
         scope="submit",
         problems=("not-found", "not-failed", "secrets-erased"),
+    ),
+    Route(
+        "POST",
+        "/jobs/{id}/deliveries/redeliver",
+        views.redeliver_job,
+        "Send the webhook of a job's latest end again, under the same id",
+        (Answer(202, "It is sent again, signed afresh, with the whole schedule before it", Redelivery),),
+        scope="submit",
+        problems=("not-found", "no-delivery"),
     ),
 )

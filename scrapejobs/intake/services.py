@@ -9,7 +9,7 @@ from scrapejobs.gateway.auth import Caller
 from scrapejobs.gateway.context import Context
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.intake.bulk import Offered
-from scrapejobs.store import bulk, jobs, opt_outs, transitions
+from scrapejobs.store import bulk, deliveries, jobs, opt_outs, transitions
 from scrapejobs.store.bulk import Item, NoRoom, Taken
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
@@ -134,3 +134,13 @@ def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
     if done == "erased":
         raise Problem("secrets-erased")
     context.bus.wake("submitted")
+
+
+def redeliver(job_id: UUID, *, tenant_id: int, context: Context) -> None:
+    """Sends the latest finish event of a job again (FR-9). Raises `Problem` not-found, no-delivery."""
+    done = run(deliveries.redeliver(job_id, tenant_id=tenant_id))
+    if done is None:
+        raise Problem("not-found")
+    if done == "no-delivery":
+        raise Problem("no-delivery")
+    context.bus.wake("delivery")

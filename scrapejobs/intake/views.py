@@ -13,7 +13,7 @@ from scrapejobs.gateway.context import context
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.gateway.reading import body_as, idempotency_key, media_type_of, text_of
 from scrapejobs.gateway.routes import Call
-from scrapejobs.gateway.shapes import Receipt, links_of
+from scrapejobs.gateway.shapes import Receipt, Redelivery, links_of
 from scrapejobs.intake import bulk, services
 from scrapejobs.intake.acceptance import Origin, accept
 from scrapejobs.intake.requests import JobRequest
@@ -75,6 +75,11 @@ def cancel_job(call: Call) -> HttpResponse:
 def requeue_job(call: Call) -> HttpResponse:
     services.requeue(call.job_id, tenant_id=call.tenant_id, context=context())
     return json_answer(_receipt(call.job_id, Status.QUEUED), status=202)
+
+
+def redeliver_job(call: Call) -> HttpResponse:
+    services.redeliver(call.job_id, tenant_id=call.tenant_id, context=context())
+    return json_answer(Redelivery(call.job_id, links_of(call.job_id)), status=202)
 
 
 def _key(name: str, body: Any) -> IdempotencyKey:

@@ -22,7 +22,7 @@ from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
 from scrapejobs.ops.loops import BACK_OFF_CAP_S, Crew, Loop, Wakes, run_crew
-from scrapejobs.outbox.courier import Courier
+from scrapejobs.outbox.courier import Courier, Hands
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
 from scrapejobs.scheduler.dispatcher import Dispatcher
@@ -236,8 +236,7 @@ def courier(around: Surroundings) -> Crew:
         around.link(),
         client.post,
         Ring(config.sealing_texts),
-        at_once=config.deliveries_at_once,
-        timeout_s=config.callback_timeout_s,
+        hands=Hands(config.deliveries_at_once, config.callback_timeout_s, config.endpoint_off_after_s),
         poll_s=config.poll_s,
         signal=around.wakes.signal,
     )

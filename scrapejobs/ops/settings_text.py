@@ -94,6 +94,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "Webhooks": {
             "callback_timeout_s": "For one try of a delivery.",
             "deliveries_at_once": "How many deliveries a courier makes at once.",
+            "endpoint_off_after_s": "How long a receiver may take no event before it is switched off.",
         },
         "Keeping": {
             "retention_days": "How long jobs and results are kept.",

@@ -1,5 +1,6 @@
 """From rows to shapes: a job's status, times and reasons are worked out from where it is (ADR-0012)."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
@@ -9,7 +10,17 @@ from scrapejobs.domain.ids import day_of
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.domain.masking import masked_params, masked_url
 from scrapejobs.gateway.shapes import links_of
-from scrapejobs.query.shapes import Attempt, Job, LastError, Redirect, ResultSummary, WaitingFor
+from scrapejobs.query.shapes import (
+    Attempt,
+    Delivery,
+    DeliveryTry,
+    FailingEndpoint,
+    Job,
+    LastError,
+    Redirect,
+    ResultSummary,
+    WaitingFor,
+)
 from scrapejobs.store.jobs import Hindrances
 from scrapejobs.store.run import Row
 
@@ -101,6 +112,27 @@ def attempt_of(row: Row) -> Attempt:
         redirects=[Redirect(hop["url"], hop["status"]) for hop in exchange.get("redirects", ())],
         wire_requests=exchange.get("wire_requests", 0),
         timings=exchange.get("timings", {}),
+    )
+
+
+def delivery_of(rows: Sequence[Row]) -> Delivery:
+    """The rows of one delivery in `delivery/log.sql` as clients see it."""
+    first = rows[0]
+    failing = FailingEndpoint(first["origin"], first["failing_since"], first["off_at"], first["reason"])
+    return Delivery(
+        id=first["event_id"],
+        status=first["told"],
+        url=first["url"],
+        state=first["state"],
+        created_at=first["created_at"],
+        next_try_at=first["next_try_at"],
+        redelivered_at=first["redelivered_at"],
+        endpoint=failing if first["failing_since"] else None,
+        tries=[
+            DeliveryTry(row["number"], row["at"], row["duration_s"], row["status"], row["error"], row["then_at"])
+            for row in rows
+            if row["number"] is not None
+        ],
     )
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from scrapejobs.gateway.routes import Answer, Route
 from scrapejobs.query import views
-from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery, ResultLink
+from scrapejobs.query.shapes import AttemptList, DeliveryList, Job, JobPage, ListQuery, ResultLink
 
 ROUTES: Final = (
     Route(
@@ -37,6 +37,15 @@ ROUTES: Final = (
         views.list_attempts,
         "See every attempt with the target's answer",
         (Answer(200, "The attempts, the one under way last", AttemptList),),
+        scope="read",
+        problems=("not-found",),
+    ),
+    Route(
+        "GET",
+        "/jobs/{id}/deliveries",
+        views.list_deliveries,
+        "See the webhooks of a job with every try",
+        (Answer(200, "The deliveries with their tries, oldest first", DeliveryList),),
         scope="read",
         problems=("not-found",),
     ),

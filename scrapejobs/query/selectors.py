@@ -12,9 +12,9 @@ from scrapejobs.config import Config
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.gateway import cursor
 from scrapejobs.gateway.problems import Problem, invalid
-from scrapejobs.query.rendering import attempt_of, is_in_queue, job_of, waiting_of
-from scrapejobs.query.shapes import AttemptList, Job, JobPage, ListQuery
-from scrapejobs.store import jobs
+from scrapejobs.query.rendering import attempt_of, delivery_of, is_in_queue, job_of, waiting_of
+from scrapejobs.query.shapes import AttemptList, DeliveryList, Job, JobPage, ListQuery
+from scrapejobs.store import deliveries, jobs
 from scrapejobs.store.jobs import JobFilter
 from scrapejobs.store.run import Row, run
 
@@ -53,6 +53,14 @@ def read_attempts(job_id: UUID, *, tenant_id: int) -> AttemptList:
     if rows is None:
         raise Problem("not-found")
     return AttemptList([attempt_of(row) for row in rows])
+
+
+def read_deliveries(job_id: UUID, *, tenant_id: int) -> DeliveryList:
+    """The delivery log of a job (FR-9)."""
+    found = run(deliveries.delivery_log(job_id, tenant_id=tenant_id))
+    if found is None:
+        raise Problem("not-found")
+    return DeliveryList([delivery_of(rows) for rows in found])
 
 
 def _rendered(rows: Sequence[Row], tenant_id: int, config: Config) -> list[Job]:

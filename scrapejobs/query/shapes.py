@@ -116,6 +116,46 @@ class AttemptList(msgspec.Struct, frozen=True):
     items: list[Attempt]
 
 
+class DeliveryTry(msgspec.Struct, frozen=True):
+    """One try of a delivery. Without a `duration_s` it is under way, or its sender was stopped in the midst of it."""
+
+    number: int
+    at: datetime
+    duration_s: float | None
+    status: int | None
+    error: str | None
+    next_try_at: datetime | None
+
+
+class FailingEndpoint(msgspec.Struct, frozen=True):
+    """The receiver, while it takes no events; `off_at` when it gets none any more, and `reason` why."""
+
+    origin: str
+    failing_since: datetime
+    off_at: datetime | None
+    reason: Literal["gone", "failing"] | None
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """One finish event on its way. `id` is the `webhook-id` of every try; `status` what the event says of the job."""
+
+    id: UUID
+    status: StatusName
+    url: str
+    state: Literal["pending", "delivered", "given_up"]
+    created_at: datetime
+    next_try_at: datetime | None
+    redelivered_at: datetime | None
+    endpoint: FailingEndpoint | None
+    tries: list[DeliveryTry]
+
+
+class DeliveryList(msgspec.Struct, frozen=True):
+    """One for each end that the job came to, oldest first."""
+
+    items: list[Delivery]
+
+
 class ResultLink(msgspec.Struct, frozen=True):
     """A signed link to the object store: GET only, as an attachment, until `expires_at`."""
 

@@ -29,6 +29,10 @@ def list_attempts(call: Call) -> HttpResponse:
     return json_answer(selectors.read_attempts(call.job_id, tenant_id=call.tenant_id))
 
 
+def list_deliveries(call: Call) -> HttpResponse:
+    return json_answer(selectors.read_deliveries(call.job_id, tenant_id=call.tenant_id))
+
+
 def link_result(call: Call) -> HttpResponse:
     return json_answer(results.link_to(call.job_id, tenant_id=call.tenant_id))
 

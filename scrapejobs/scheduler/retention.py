@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from psycopg.errors import LockNotAvailable
 from psycopg.rows import DictRow
 
-from scrapejobs.store import circuits, clock, deliveries, partitions, upkeep
+from scrapejobs.store import circuits, clock, deliveries, endpoints, partitions, upkeep
 from scrapejobs.store.link import Link
 from scrapejobs.store.resealing import erase_failed
 from scrapejobs.store.run import run_async
@@ -64,6 +64,7 @@ class Retention:
         await self._link.run(upkeep.forget_services(after_s=PERIOD_S))
         await self._link.run(upkeep.forget_hosts())
         await self._link.run(circuits.forget(keep_s=self._keep.total_seconds()))
+        await self._link.run(endpoints.forget(keep_s=self._keep.total_seconds()))
         return PERIOD_S if is_kept else AGAIN_S
 
     async def _keep_partitions(self) -> bool:

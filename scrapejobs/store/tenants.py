@@ -2,14 +2,20 @@
 
 import re
 import secrets
+from datetime import timedelta
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
+from django.db.models import F
+from django.db.models.functions import Now
 
 from scrapejobs.domain.webhook import new_secret
 from scrapejobs.store.models import Tenant
 
 LIMITS: Final[tuple[str, ...]] = ("weight", "rate", "burst", "daily", "max_running", "max_queued")
+
+SECRET_OVERLAP_S: Final = 86_400.0
+"""How long two secrets of a tenant are live, unless a person says otherwise."""
 
 _WEBHOOK_BYTES: Final = 32
 _NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?")
@@ -58,6 +64,21 @@ def change_tenant(name: str, changes: dict[str, Any]) -> Tenant:
     tenant.full_clean()
     tenant.save(update_fields=list(changes))
     return tenant
+
+
+def rotate_webhook_secret(name: str, *, overlap_s: float) -> str:
+    """A new secret for a tenant's webhooks; the one before signs beside it for so many seconds. At most two are live:
+    rotated twice, the oldest is gone at once. Raises `TenantNotFoundError`.
+    """
+    secret = new_webhook_secret()
+    changed = Tenant.objects.filter(name=name).update(
+        webhook_secret_old=F("webhook_secret"),
+        webhook_secret_old_until=Now() + timedelta(seconds=overlap_s),
+        webhook_secret=secret,
+    )
+    if not changed:
+        raise TenantNotFoundError(name)
+    return secret
 
 
 def new_webhook_secret() -> str:

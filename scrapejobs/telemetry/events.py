@@ -133,11 +133,24 @@ def delivery_tried(
     *,
     outcome: Literal["delivered", "retry", "given_up"],
     status: int | None = None,
+    error: str | None = None,
 ) -> None:
-    """A webhook was called (FR-9); `status` is the receiver's answer, None when there was none."""
+    """A webhook was called (FR-9); `status` is the receiver's answer, None without one: `error` says why."""
     metrics.DELIVERIES.labels(outcome=outcome).inc()
     write = _log.warning if outcome == "given_up" else _log.debug
-    write("delivery_tried", job_id=job_id, event_id=event_id, outcome=outcome, status=status)
+    write("delivery_tried", job_id=job_id, event_id=event_id, outcome=outcome, status=status, error=error)
+
+
+def endpoint_switched_off(tenant_id: int, *, origin: str, reason: str) -> None:
+    """A tenant's endpoint gets no more events: it said 410 (`gone`), or took none for long (`failing`)."""
+    metrics.ENDPOINT_CHANGES.labels("off").inc()
+    _log.warning("endpoint_switched_off", tenant_id=tenant_id, origin=origin, reason=reason)
+
+
+def endpoint_switched_on(tenant_id: int, *, origin: str) -> None:
+    """An endpoint that was switched off took an event that was sent again by hand: it gets events again."""
+    metrics.ENDPOINT_CHANGES.labels("on").inc()
+    _log.info("endpoint_switched_on", tenant_id=tenant_id, origin=origin)
 
 
 def lease_lost(seq: int) -> None:

@@ -28,6 +28,9 @@ ATTEMPTS: Final = Counter(
     ["class", "code"],
 )
 DELIVERIES: Final = Counter("scrapejobs_deliveries_total", "Webhook calls, by outcome.", ["outcome"])
+ENDPOINT_CHANGES: Final = Counter(
+    "scrapejobs_endpoint_changes_total", "Webhook endpoints switched off, or on by a delivery.", ["change"]
+)
 STORE_FAILURES: Final = Counter(
     "scrapejobs_store_failures_total", "Tries to store a fetched answer that the object store did not take."
 )

@@ -18,7 +18,7 @@ from tests.integration.world import PARAMS, Client, call, end, make_client, make
 
 SECRET = "s3cr3t-planted-here"
 MARKUP = "<script>alert(1)</script>"
-PAGES = ("job", "deadletter", "tenant", "apikey", "host", "optout", "service")
+PAGES = ("job", "deadletter", "tenant", "apikey", "host", "optout", "service", "delivery", "endpoint")
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_receipt_names_the_job_and_its_links(a: Client) -> None:
     assert (reply.status, reply.headers["Location"]) == (202, f"/jobs/{job_id}")
     assert reply.json["status"] == "queued"
     base = f"/jobs/{job_id}"
-    links = {"self": base, "result": f"{base}/result", "attempts": f"{base}/attempts", "cancel": f"{base}/cancel"}
+    links = {"self": base} | {name: f"{base}/{name}" for name in ("result", "attempts", "cancel", "deliveries")}
     assert reply.json["links"] == links
     assert UUID(job_id).version == 7
 

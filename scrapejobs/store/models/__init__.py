@@ -6,6 +6,7 @@ from scrapejobs.store.models.circuit import Circuit, CircuitChange
 from scrapejobs.store.models.dead_letter import DeadLetter
 from scrapejobs.store.models.delivery import Delivery
 from scrapejobs.store.models.dispatcher import Dispatcher
+from scrapejobs.store.models.endpoint import Endpoint
 from scrapejobs.store.models.event import Event
 from scrapejobs.store.models.host import Host
 from scrapejobs.store.models.job import Job
@@ -24,6 +25,7 @@ __all__ = [
     "Delayed",
     "Delivery",
     "Dispatcher",
+    "Endpoint",
     "Event",
     "Host",
     "Job",

@@ -19,6 +19,7 @@ class Delivery(models.Model):
     next_try_at = models.DateTimeField(null=True)
     last_status = models.SmallIntegerField(null=True)
     last_error = models.TextField(null=True)
+    redelivered_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -21,6 +21,12 @@ class Tenant(models.Model):
     max_running = models.IntegerField(null=True, blank=True, help_text="Jobs in progress at once; empty: no limit.")
     max_queued = models.IntegerField(null=True, blank=True, help_text="Jobs waiting at once; empty: no limit.")
     webhook_secret = models.CharField(max_length=100, editable=False, db_comment="whsec_... of Standard Webhooks")
+    webhook_secret_old = models.CharField(
+        max_length=100, null=True, editable=False, db_comment="the secret before, which signs beside it"
+    )
+    webhook_secret_old_until = models.DateTimeField(
+        null=True, editable=False, db_comment="from then on it signs no more"
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

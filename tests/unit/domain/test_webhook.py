@@ -15,7 +15,7 @@ EVENT = "msg_p5jXN8AQM9LWM0D4loKWxJek"
 @pytest.mark.req("FR-9")
 def test_the_example_of_the_specification_is_signed_as_there() -> None:
     """standard-webhooks, libraries' test vector: body {"test": 2432232314} at 1614265330."""
-    made = sign(secret=SECRET, event_id=EVENT, timestamp=1614265330, body=b'{"test": 2432232314}')
+    made = sign(secrets=[SECRET], event_id=EVENT, timestamp=1614265330, body=b'{"test": 2432232314}')
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -24,10 +24,24 @@ def test_a_signature_verifies_with_the_reference_library_and_a_changed_body_does
     now = datetime.now(UTC)
     headers = {"webhook-id": EVENT, "webhook-timestamp": str(int(now.timestamp()))}
     body = '{"id": "é"}'.encode()
-    headers["webhook-signature"] = sign(secret=SECRET, event_id=EVENT, timestamp=int(now.timestamp()), body=body)
+    headers["webhook-signature"] = sign(secrets=[SECRET], event_id=EVENT, timestamp=int(now.timestamp()), body=body)
     Webhook(SECRET).verify(body, headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(SECRET).verify(body.replace(b"id", b"ix"), headers)
+
+
+@pytest.mark.req("FR-9")
+def test_while_two_secrets_are_live_either_of_them_verifies() -> None:
+    """Standard Webhooks: the signatures of all live secrets, with a space between."""
+    now = int(datetime.now(UTC).timestamp())
+    old, new = new_secret(bytes(24)), new_secret(bytes(range(24)))
+    signature = sign(secrets=[new, old], event_id=EVENT, timestamp=now, body=b"{}")
+    assert len(signature.split(" ")) == 2
+    headers = {"webhook-id": EVENT, "webhook-timestamp": str(now), "webhook-signature": signature}
+    for secret in (old, new):
+        Webhook(secret).verify(b"{}", headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(new_secret(b"x" * 24)).verify(b"{}", headers)
 
 
 @pytest.mark.req("FR-9")

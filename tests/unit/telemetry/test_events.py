@@ -58,7 +58,17 @@ TOLD = {
     "delivery_tried": (
         lambda: events.delivery_tried(JOB, EVENT, outcome="given_up", status=500),
         "warning",
-        {"job_id": JOB, "event_id": EVENT, "outcome": "given_up", "status": 500},
+        {"job_id": JOB, "event_id": EVENT, "outcome": "given_up", "status": 500, "error": None},
+    ),
+    "endpoint_switched_off": (
+        lambda: events.endpoint_switched_off(7, origin="https://me.example", reason="gone"),
+        "warning",
+        {"tenant_id": 7, "origin": "https://me.example", "reason": "gone"},
+    ),
+    "endpoint_switched_on": (
+        lambda: events.endpoint_switched_on(7, origin="https://me.example"),
+        "info",
+        {"tenant_id": 7, "origin": "https://me.example"},
     ),
     "lease_lost": (lambda: events.lease_lost(11), "warning", {"seq": 11}),
     "worker_draining": (lambda: events.worker_draining(2), "info", {"running": 2}),
@@ -128,6 +138,8 @@ def test_every_event_has_a_promise_in_words_and_a_test():
         ("attempt_ended", "scrapejobs_attempts_total", {"class": "temporary", "code": "timeout"}),
         ("job_settled", "scrapejobs_jobs_settled_total", {"state": "failed"}),
         ("delivery_tried", "scrapejobs_deliveries_total", {"outcome": "given_up"}),
+        ("endpoint_switched_off", "scrapejobs_endpoint_changes_total", {"change": "off"}),
+        ("endpoint_switched_on", "scrapejobs_endpoint_changes_total", {"change": "on"}),
         ("store_unavailable", "scrapejobs_store_failures_total", {}),
         ("result_missing", "scrapejobs_result_missing_total", {}),
         ("tick", "scrapejobs_tick_seconds_count", {"loop": "sweeper"}),

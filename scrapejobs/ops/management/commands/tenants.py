@@ -6,13 +6,20 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scrapejobs.ops import hints
 from scrapejobs.ops.console import WRONG_USE, add_actions, number, or_none, plain_errors, print_json, print_table, whole
 from scrapejobs.store.models import Tenant
-from scrapejobs.store.tenants import LIMITS, add_tenant, change_tenant, find_tenant
+from scrapejobs.store.tenants import (
+    LIMITS,
+    SECRET_OVERLAP_S,
+    add_tenant,
+    change_tenant,
+    find_tenant,
+    rotate_webhook_secret,
+)
 
 
 class Command(BaseCommand):
     help = (
-        "Lists tenants, adds one, sets a tenant's share and quotas, shows its webhook secret. Changes hold within a "
-        "second or so."
+        "Lists tenants, adds one, sets a tenant's share and quotas, rotates the secret of its webhooks. Changes hold "
+        "within a second or so."
     )
     requires_system_checks = ()
 
@@ -24,14 +31,18 @@ class Command(BaseCommand):
         adding = actions.add_parser("add", help="adds a tenant, without limits")
         adding.add_argument("name", metavar="NAME")
         adding.set_defaults(act=self._add)
-        secret = actions.add_parser("secret", help="shows the secret that signs a tenant's webhooks")
-        secret.add_argument("what", choices=("show",))
-        secret.add_argument("name", metavar="NAME")
-        secret.set_defaults(act=self._secret)
         setting = actions.add_parser("set", help="changes limits", description="`none` takes a limit away.")
         setting.add_argument("name", metavar="NAME")
         _add_limits(setting)
         setting.set_defaults(act=self._set)
+        secret = actions.add_parser("secret", help="shows or rotates the secret that signs a tenant's webhooks")
+        secret.add_argument("what", choices=("show", "rotate"), help="rotate: the old one signs beside the new one")
+        secret.add_argument("name", metavar="NAME")
+        secret.add_argument(
+            "--overlap", type=number(least=0), metavar="S", default=SECRET_OVERLAP_S,
+            help="for so many seconds both sign; a day unless given",
+        )  # fmt: skip
+        secret.set_defaults(act=self._secret)
 
     @plain_errors
     def handle(self, **options: Any) -> None:
@@ -49,7 +60,12 @@ class Command(BaseCommand):
         self.stdout.write(f"{tenant.name} is added; `manage.py create_key --tenant NAME` issues its first key")
 
     def _secret(self, options: dict[str, Any]) -> None:
-        self.stdout.write(find_tenant(options["name"]).webhook_secret)
+        name = options["name"]
+        is_shown = options["what"] == "show"
+        secret = (
+            find_tenant(name).webhook_secret if is_shown else rotate_webhook_secret(name, overlap_s=options["overlap"])
+        )
+        self.stdout.write(secret)
 
     def _set(self, options: dict[str, Any]) -> None:
         changes = {name: options[name] for name in LIMITS if name in options}
