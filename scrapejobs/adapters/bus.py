@@ -76,12 +76,15 @@ class Bus:
         self._rest_until = 0.0
         self.connected = False
 
-    async def wake(self, topic: Topic) -> None:
-        """Tells the loops that wait for `topic`, in whatever process, that there is work."""
+    async def wake(self, *topics: Topic) -> None:
+        """Tells the loops that wait for these topics, in whatever process, that there is work; in one round trip."""
         if time.monotonic() < self._rest_until:
             return
         try:
-            await self._client.publish(WAKE, topic)
+            async with self._client.pipeline(transaction=False) as pipe:
+                for topic in topics:
+                    pipe.publish(WAKE, topic)
+                await pipe.execute()
         except (redis.RedisError, OSError):
             self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
 

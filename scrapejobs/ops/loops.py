@@ -1,6 +1,7 @@
 """Runs loops: waking, resting, backing off, telling of their health, and draining at the end."""
 
 import asyncio
+import gc
 import random
 import time
 from collections import defaultdict
@@ -36,21 +37,24 @@ class Wakes:
     """Topics, and the loops of this process that wait for them."""
 
     def __init__(self) -> None:
-        self._events: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
+        self._events: list[asyncio.Event] = []
+        self._by_topic: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
 
     def event_for(self, topics: Iterable[str]) -> asyncio.Event:
+        """Is set whenever one of these topics is signalled, or all are."""
         event = asyncio.Event()
+        self._events.append(event)
         for topic in topics:
-            self._events[topic].append(event)
+            self._by_topic[topic].append(event)
         return event
 
     def signal(self, topic: str) -> None:
-        for event in self._events.get(topic, ()):
+        for event in self._by_topic.get(topic, ()):
             event.set()
 
     def signal_all(self) -> None:
-        for topic in list(self._events):
-            self.signal(topic)
+        for event in self._events:
+            event.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Crew:
 
 async def run_crew(crew: Crew, *, bus: Bus, wakes: Wakes, health: Health) -> None:
     """Runs a role until SIGTERM or SIGINT, then drains it. Returns when all is handed over."""
+    gc.freeze()  # what was loaded stays: the cycle collector need not walk it again and again
     told_to_stop, call = asyncio.Event(), asyncio.get_running_loop().call_soon_threadsafe
     with stopping.instead(lambda: call(told_to_stop.set)):
         await _run_until(told_to_stop, crew, bus=bus, wakes=wakes, health=health)
@@ -92,7 +97,9 @@ async def _run_until(told_to_stop: asyncio.Event, crew: Crew, *, bus: Bus, wakes
 
 
 async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, ended: asyncio.Event) -> None:
-    """Ticks a loop until `ended`. A failed tick is told, and tried again after a growing, jittered rest."""
+    """Ticks a loop until `ended`, of which all loops are signalled. A failed tick is told, and tried again after a
+    growing, jittered rest.
+    """
     woken = wakes.event_for(loop.wakes_on)
     failures = 0
     while not ended.is_set():
@@ -113,19 +120,10 @@ async def drive(loop: Loop, *, bus: Bus, wakes: Wakes, health: Health, ended: as
         health.ready(loop.name, ok=True)
         if loop.wakes_on and not bus.connected:
             rest_s = min(rest_s, POLL_WITHOUT_BUS_S)
-        await _rest(woken, ended, rest_s)
-
-
-async def _rest(woken: asyncio.Event, ended: asyncio.Event, rest_s: float) -> None:
-    if rest_s <= 0:
-        await asyncio.sleep(0)
-        return
-    waits = [asyncio.ensure_future(woken.wait()), asyncio.ensure_future(ended.wait())]
-    try:
-        await asyncio.wait(waits, timeout=rest_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+        if rest_s <= 0:
+            await asyncio.sleep(0)
+        else:
+            await _wait(woken, rest_s)
 
 
 async def _wait(event: asyncio.Event, most_s: float) -> None:

@@ -4,9 +4,11 @@ import asyncio
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+import msgspec
 import psycopg
 from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_loads
 
 from scrapejobs.config import STANDSTILL
 from scrapejobs.store.run import Verb, run_async
@@ -55,6 +57,7 @@ class Link:
             self._conn = await psycopg.AsyncConnection.connect(
                 self._url, autocommit=True, row_factory=dict_row, options=self._options, connect_timeout=5
             )
+            set_json_loads(msgspec.json.decode, self._conn)
         return self._conn
 
     async def aclose(self) -> None:

@@ -15,6 +15,7 @@ import structlog
 
 from scrapejobs.domain.job import PRIORITIES
 from scrapejobs.telemetry import metrics
+from scrapejobs.telemetry.log import step
 
 _log: Final[Any] = structlog.get_logger()
 
@@ -23,17 +24,17 @@ def job_submitted(job_id: UUID, tenant_id: int, *, host: str, priority: int) -> 
     """A job was taken in (FR-1). Not for a repeat that was answered from a receipt."""
     queue = PRIORITIES[priority]
     metrics.JOBS_SUBMITTED.labels(queue=queue).inc()
-    _log.debug("job_submitted", job_id=job_id, tenant_id=tenant_id, host=host, queue=queue)
+    step("job_submitted", job_id=job_id, tenant_id=tenant_id, host=host, queue=queue)
 
 
 def jobs_published(n: int) -> None:
     """`n` jobs went from the outbox into their queues."""
-    _log.debug("jobs_published", n=n)
+    step("jobs_published", n=n)
 
 
 def dispatched(n: int) -> None:
     """`n` jobs were picked and made ready."""
-    _log.debug("dispatched", n=n)
+    step("dispatched", n=n)
 
 
 def dispatcher_elected(epoch: int, *, rebuild_s: float, queued: int) -> None:
@@ -54,7 +55,7 @@ def circuit_changed(host: str, change: str, *, code: str | None) -> None:
 
 def permits_given(n: int) -> None:
     """`n` redirected attempts may send a request to their next host."""
-    _log.debug("permits_given", n=n)
+    step("permits_given", n=n)
 
 
 def ready_taken_back(n: int) -> None:
@@ -64,7 +65,7 @@ def ready_taken_back(n: int) -> None:
 
 def attempt_started(job_id: UUID, seq: int, *, number: int, host: str) -> None:
     """A worker started an attempt; `seq` is its fence, `number` counts the job's attempts from 1."""
-    _log.debug("attempt_started", job_id=job_id, seq=seq, number=number, host=host)
+    step("attempt_started", job_id=job_id, seq=seq, number=number, host=host)
 
 
 def attempt_ended(
@@ -80,7 +81,7 @@ def attempt_ended(
     released, lost, cancelled), `code` the failure's, `bytes` what the target sent.
     """
     metrics.ATTEMPTS.labels(outcome, metrics.code_label(code)).inc()
-    _log.debug("attempt_ended", job_id=job_id, seq=seq, outcome=outcome, code=code, elapsed_s=elapsed_s, bytes=bytes)
+    step("attempt_ended", job_id=job_id, seq=seq, outcome=outcome, code=code, elapsed_s=elapsed_s, bytes=bytes)
 
 
 def secrets_unreadable(job_id: UUID, *, code: str) -> None:
@@ -114,7 +115,7 @@ def leases_swept(n: int) -> None:
 
 def retries_promoted(n: int) -> None:
     """`n` retries came due and went back into their queues."""
-    _log.debug("retries_promoted", n=n)
+    step("retries_promoted", n=n)
 
 
 def jobs_expired(n: int) -> None:
@@ -124,7 +125,7 @@ def jobs_expired(n: int) -> None:
 
 def finish_published(n: int) -> None:
     """`n` finish events were written, with a delivery for each callback."""
-    _log.debug("finish_published", n=n)
+    step("finish_published", n=n)
 
 
 def delivery_tried(
@@ -137,7 +138,7 @@ def delivery_tried(
 ) -> None:
     """A webhook was called (FR-9); `status` is the receiver's answer, None without one: `error` says why."""
     metrics.DELIVERIES.labels(outcome=outcome).inc()
-    write = _log.warning if outcome == "given_up" else _log.debug
+    write = _log.warning if outcome == "given_up" else step
     write("delivery_tried", job_id=job_id, event_id=event_id, outcome=outcome, status=status, error=error)
 
 
@@ -165,7 +166,7 @@ def worker_draining(running: int) -> None:
 
 def cancel_obeyed(job_id: UUID) -> None:
     """A worker stopped the attempt of a cancelled job (FR-5)."""
-    _log.debug("cancel_obeyed", job_id=job_id)
+    step("cancel_obeyed", job_id=job_id)
 
 
 def loop_failed(loop: str, error: BaseException) -> None:

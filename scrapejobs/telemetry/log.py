@@ -11,6 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import MutableMapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final, Literal
@@ -40,6 +41,23 @@ GRANIAN: Final[dict[str, Any]] = {
 """Granian's `log_dictconfig`: its records go the way of all others."""
 
 
+@dataclass(slots=True)
+class Written:
+    """What is written at the level of now."""
+
+    steps: bool = True
+
+
+WRITTEN: Final = Written()
+_log: Final[Any] = structlog.get_logger()
+
+
+def step(event: str, **fields: Any) -> None:
+    """A line at level `debug`. Each job has several; where they are not written they cost next to nothing."""
+    if WRITTEN.steps:
+        _log.debug(event, **fields)
+
+
 def configure(*, role: str, service: str, level: Level = "info") -> None:
     """Sends every log record of this process to stdout from here on, marked with its role and service name.
 
@@ -51,6 +69,7 @@ def configure(*, role: str, service: str, level: Level = "info") -> None:
         logger_factory=structlog.WriteLoggerFactory(file=sys.stdout),
         cache_logger_on_first_use=False,
     )
+    WRITTEN.steps = level == "debug"
     logging.captureWarnings(True)
     root = logging.getLogger()
     root.handlers = [_Records()]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from scrapejobs.adapters.bus import Bus
+from scrapejobs.adapters.bus import Bus, Topic
 from scrapejobs.store import transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.reports import Ended, ReportVerb, tell_all
@@ -61,8 +61,9 @@ class Reporter:
         return BUSY_REST_S if busy else self._poll_s
 
     async def _wake(self, rows: Sequence[Row]) -> None:
-        await self._bus.wake("queued")
+        topics: list[Topic] = ["queued"]
         if any(row["final_state"] for row in rows):
-            await self._bus.wake("finished")
+            topics.append("finished")
         if any(row["final_state"] is None for row in rows):
-            await self._bus.wake("delayed")
+            topics.append("delayed")
+        await self._bus.wake(*topics)

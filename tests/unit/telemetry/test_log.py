@@ -31,6 +31,7 @@ def stdout(capsys: pytest.CaptureFixture[str]) -> Iterator[Stdout]:
     root.handlers = handlers
     root.setLevel(level)
     structlog.reset_defaults()
+    log.WRITTEN.steps = True
 
 
 def lines(out: Stdout) -> list[dict[str, Any]]:
@@ -146,7 +147,15 @@ def test_a_record_that_cannot_be_written_stops_nobody(stdout: Stdout, capsys: py
 def test_below_its_level_nothing_is_written(stdout: Stdout):
     log.configure(role="worker", service="w1", level="info")
     structlog.get_logger().debug("step")
+    log.step("step")
     assert lines(stdout) == []
+
+
+@pytest.mark.req("FR-13")
+def test_at_level_debug_steps_are_written(stdout: Stdout):
+    log.configure(role="worker", service="w1", level="debug")
+    log.step("step", n=1)
+    assert [(line["level"], line["event"], line["n"]) for line in lines(stdout)] == [("debug", "step", 1)]
 
 
 @pytest.mark.req("NFR-12")
