@@ -14,7 +14,9 @@ from scrapejobs.query.shapes import (
     Attempt,
     Delivery,
     DeliveryTry,
+    EventLinks,
     FailingEndpoint,
+    FinishEvent,
     Job,
     LastError,
     Redirect,
@@ -133,6 +135,18 @@ def delivery_of(rows: Sequence[Row]) -> Delivery:
             for row in rows
             if row["number"] is not None
         ],
+    )
+
+
+def event_of(row: Row) -> FinishEvent:
+    """A row of `event/feed.sql` as clients see it."""
+    links = links_of(row["job_id"])
+    return FinishEvent(
+        event_id=row["id"],
+        id=row["job_id"],
+        status=row["status"],
+        finished_at=row["finished_at"],
+        links=EventLinks(links.self, links.result, links.attempts),
     )
 
 

@@ -4,7 +4,16 @@ from typing import Final
 
 from scrapejobs.gateway.routes import Answer, Route
 from scrapejobs.query import views
-from scrapejobs.query.shapes import AttemptList, DeliveryList, Job, JobPage, ListQuery, ResultLink
+from scrapejobs.query.shapes import (
+    AttemptList,
+    DeliveryList,
+    EventPage,
+    EventQuery,
+    Job,
+    JobPage,
+    ListQuery,
+    ResultLink,
+)
 
 ROUTES: Final = (
     Route(
@@ -48,6 +57,16 @@ ROUTES: Final = (
         (Answer(200, "The deliveries with their tries, oldest first", DeliveryList),),
         scope="read",
         problems=("not-found",),
+    ),
+    Route(
+        "GET",
+        "/events",
+        views.list_events,
+        "Read finish events, oldest first",
+        (Answer(200, "The next events; none may be missed by going on after `next_cursor`", EventPage),),
+        scope="read",
+        query=EventQuery,
+        problems=("invalid-request", "invalid-cursor"),
     ),
     Route(
         "GET",

@@ -12,9 +12,10 @@ from scrapejobs.config import Config
 from scrapejobs.domain.job import PRIORITIES, Status
 from scrapejobs.gateway import cursor
 from scrapejobs.gateway.problems import Problem, invalid
-from scrapejobs.query.rendering import attempt_of, delivery_of, is_in_queue, job_of, waiting_of
-from scrapejobs.query.shapes import AttemptList, DeliveryList, Job, JobPage, ListQuery
+from scrapejobs.query.rendering import attempt_of, delivery_of, event_of, is_in_queue, job_of, waiting_of
+from scrapejobs.query.shapes import AttemptList, DeliveryList, EventPage, EventQuery, Job, JobPage, ListQuery
 from scrapejobs.store import deliveries, jobs
+from scrapejobs.store.feed import Place, feed
 from scrapejobs.store.jobs import JobFilter
 from scrapejobs.store.run import Row, run
 
@@ -61,6 +62,19 @@ def read_deliveries(job_id: UUID, *, tenant_id: int) -> DeliveryList:
     if found is None:
         raise Problem("not-found")
     return DeliveryList([delivery_of(rows) for rows in found])
+
+
+def read_events(query: EventQuery, *, tenant_id: int, config: Config) -> EventPage:
+    """The next finish events (FR-9). Raises `Problem` invalid-cursor."""
+    bound: dict[str, Any] = {
+        "tenant_id": tenant_id,
+        "wanted": "events",
+        "secret": config.secret_key.get_secret_value(),
+    }
+    after = Place() if query.after is UNSET else Place.of(cursor.redeem(query.after, **bound))
+    rows = run(feed(tenant_id=tenant_id, after=after, limit=query.limit))
+    last = Place(rows[-1]["xid"], rows[-1]["seq"]) if rows else after
+    return EventPage([event_of(row) for row in rows], cursor.issue(last.token, **bound))
 
 
 def _rendered(rows: Sequence[Row], tenant_id: int, config: Config) -> list[Job]:

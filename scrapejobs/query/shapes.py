@@ -28,6 +28,38 @@ class ListQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cursor: str | UnsetType = UNSET
 
 
+class EventQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of GET /events."""
+
+    after: str | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class EventLinks(msgspec.Struct, frozen=True):
+    """Where the parts of the job are."""
+
+    self: str
+    result: str
+    attempts: str
+
+
+class FinishEvent(msgspec.Struct, frozen=True):
+    """That a job has ended. `event_id` is the `webhook-id`; the other fields are the body of the webhook."""
+
+    event_id: UUID
+    id: UUID
+    status: Literal["succeeded", "failed", "cancelled"]
+    finished_at: datetime
+    links: EventLinks
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """In an order that stays. `next_cursor` is always there: it is the `after` of the next request."""
+
+    items: list[FinishEvent]
+    next_cursor: str
+
+
 class LastError(msgspec.Struct, frozen=True):
     """How the latest failed attempt ended. `class`: whether another try could end otherwise."""
 

@@ -33,6 +33,10 @@ def list_deliveries(call: Call) -> HttpResponse:
     return json_answer(selectors.read_deliveries(call.job_id, tenant_id=call.tenant_id))
 
 
+def list_events(call: Call) -> HttpResponse:
+    return json_answer(selectors.read_events(call.query, tenant_id=call.tenant_id, config=context().config))
+
+
 def link_result(call: Call) -> HttpResponse:
     return json_answer(results.link_to(call.job_id, tenant_id=call.tenant_id))
 

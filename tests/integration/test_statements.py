@@ -113,6 +113,12 @@ def seeded(django_db_setup: None) -> Iterator[psycopg.Connection[Any]]:
             " clock_timestamp(), clock_timestamp() + interval '1 minute'"
             " FROM job WHERE final_state IS NULL AND published_at IS NOT NULL LIMIT 500"
         )
+        connection.execute(
+            "INSERT INTO event (id, job_id, tenant_id, status, finished_at, xid)"
+            " SELECT (left(%(first)s, 24) || lpad(to_hex(i), 12, '0'))::uuid, gen_random_uuid(), i %% 50, 'failed',"
+            " clock_timestamp(), (1 + i / 10)::text::xid8 FROM generate_series(1001, %(n)s) i",
+            {"first": str(first_of_day(today)), "n": JOBS_TODAY},
+        )
         connection.execute("ANALYZE job; ANALYZE queued; ANALYZE ready; ANALYZE lease; ANALYZE attempt; ANALYZE event")
         yield connection
         connection.rollback()
@@ -202,6 +208,7 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
         "dead_letter/list": {"limit": 100},
         "job/lock": {"id": job},
         "job/view": {"ids": [job], "tenant_id": 1},
+        "event/feed": {"tenant_id": 1, "xid": 500, "seq": 0, "limit": 100},
         "attempt/of_job": {"id": job, "tenant_id": 1},
         "job/orphans": {"keys": [f"k/{i}" for i in ids], "job_ids": ids, "seqs": list(range(len(ids)))},
     }
@@ -210,7 +217,7 @@ def hot(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
 HOT = (
     "job/publish", "ready/claim", "lease/report", "lease/renew", "lease/standing", "lease/expired", "queued/appended",
     "ready/outstanding", "ready/dispatch", "ready/take_back", "ready/hold_back", "job/finish", "job/overdue",
-    "job/page", "dead_letter/list", "job/lock", "job/view", "attempt/of_job", "job/orphans",
+    "job/page", "dead_letter/list", "job/lock", "job/view", "attempt/of_job", "job/orphans", "event/feed",
 )  # fmt: skip
 BY_ID = ("job/lock", "job/view", "attempt/of_job", "lease/report", "job/orphans")
 BIG = re.compile(r"(job|attempt|event)_\d{8}|queued")
