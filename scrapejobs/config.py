@@ -132,6 +132,10 @@ class Config(BaseSettings):
     egress_proxy: SecretStr | None = None
     callback_allow_http: bool = False
 
+    # Manners
+    robots: bool = False
+    robots_keep_s: Annotated[float, Field(gt=0, le=86_400)] = 86_400.0
+
     # Politeness and fairness; per host and per tenant these are rows, these are what a row does not say
     host_rate: PositiveFloat = 10.0
     host_burst: Annotated[float, Field(ge=1)] = 10.0

@@ -25,25 +25,29 @@ class RateLimits(Protocol):
 
 
 async def receive(
-    response: aiohttp.ClientResponse, *, spool: Spool, dial: Dial, limits: RateLimits, max_bytes: int
+    response: aiohttp.ClientResponse, *, spool: Spool, dial: Dial, limits: RateLimits, max_bytes: int, cut: bool = False
 ) -> ContentDecoder:
     """Stream the decoded body into the spool and return the decoder that saw its end.
 
+    With `cut` what is below the cap is enough, and the rest is not read.
     Raises `TooLarge` (by the declared length, before anything is read, or one piece past the cap),
     `BodyTruncated`, `BodyCorrupt`, or `FetchFailed` for a body that comes too slowly or not whole.
     """
     dial.enter("body")
     length = response.content_length if response.method != "HEAD" else None
-    if length is not None and length > max_bytes:
+    if length is not None and length > max_bytes and not cut:
         raise TooLarge
     decoder = ContentDecoder(", ".join(response.headers.getall("Content-Encoding", ())), max_bytes=max_bytes)
     try:
         async with _Pace(dial, limits):
             async for data in response.content.iter_any():
                 dial.bytes_read += len(data)
-                if dial.bytes_read > max_bytes + _SLACK_BYTES:
-                    raise TooLarge
+                _check_wire(dial.bytes_read, max_bytes=max_bytes)
                 await _decode(decoder, data, spool=spool)
+    except TooLarge:
+        if not cut:
+            raise
+        return decoder
     except TimeoutError:
         raise FetchFailed("too_slow") from None
     except aiohttp.ClientPayloadError:
@@ -86,6 +90,11 @@ class _Pace:
             self._timeout.reschedule(self._loop.time())
         else:
             self._timer = self._loop.call_at(slow_at, self._look)
+
+
+def _check_wire(n: int, *, max_bytes: int) -> None:
+    if n > max_bytes + _SLACK_BYTES:
+        raise TooLarge
 
 
 async def _decode(decoder: ContentDecoder, data: bytes, *, spool: Spool) -> None:

@@ -13,12 +13,14 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from scrapejobs.adapters import guard
+from scrapejobs.adapters import guard, robots
 from scrapejobs.adapters.answer import Expectation, check_expectation, check_head, is_taken, refusal, safe_headers
 from scrapejobs.adapters.body import receive
 from scrapejobs.adapters.evidence import first_bytes
 from scrapejobs.adapters.fetch_errors import WIRE_ERRORS, FetchFailed, failure_of
 from scrapejobs.adapters.guard import Dial, Lookup, dialling
+from scrapejobs.adapters.leave import Leave, Permit, everywhere
+from scrapejobs.adapters.robots import Robots
 from scrapejobs.adapters.sessions import Sessions
 from scrapejobs.adapters.spool import Spool
 from scrapejobs.domain.addresses import EgressPolicy
@@ -31,14 +33,6 @@ from scrapejobs.domain.redirect import REDIRECTS, follow_location, next_method
 from scrapejobs.domain.target import InvalidUrl, Target, UrlNotAllowed, parse_target, with_query
 
 MIB = 1024 * 1024
-
-Permit = Callable[[str], Awaitable[None]]
-"""Returns when a request may be sent to the host of that key. What was held at another host is given up by the call."""
-
-
-async def everywhere(_: str) -> None:
-    """A permit for every host: where nobody keeps limits."""
-
 
 OptedOut = Callable[[str], Awaitable[bool]]
 """Whether the owner of that host does not want it to be fetched."""
@@ -80,6 +74,12 @@ class FetchRequest:
     follow_redirects: bool = True
     accept_statuses: frozenset[int] = frozenset()
     expect: Expectation | None = None
+    max_redirects: int = 50
+    """At most; what the operator set may be less."""
+    cut: bool = False
+    """Whether of a body above `max_bytes` the beginning is taken, rather than nothing."""
+    robots: bool = False
+    """Whether the robots.txt of each host on the way is asked first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,17 @@ class _Ask:
 class Fetcher:
     """Fetches targets within limits; made once for each process, inside its event loop or before it."""
 
-    def __init__(self, limits: FetchLimits, *, lookup: Lookup | None = None, is_opted_out: OptedOut = nobody) -> None:
+    def __init__(
+        self,
+        limits: FetchLimits,
+        *,
+        lookup: Lookup | None = None,
+        is_opted_out: OptedOut = nobody,
+        robots: Robots | None = None,
+    ) -> None:
+        """`robots`: needed by requests that obey it."""
         self._limits = limits
+        self._robots = robots
         self._is_opted_out = is_opted_out
         connector = partial(
             guard.guarded_connector,
@@ -130,11 +139,14 @@ class Fetcher:
 
         No request but the first is sent before `permit` has returned.
         """
+        return await self._attempt(request, Leave(permit))
+
+    async def _attempt(self, request: FetchRequest, leave: Leave) -> Fetched | Temporary | Permanent:
         spool = Spool(max_bytes=request.max_bytes)
         with dialling() as dial:
             try:
                 async with asyncio.timeout(request.timeout_s), self._sessions.open() as session:
-                    return await self._follow(session, request, spool=spool, dial=dial, permit=permit)
+                    return await self._follow(session, request, spool=spool, dial=dial, leave=leave)
             except WIRE_ERRORS as error:
                 spool.close()
                 return failure_of(error, dial)
@@ -143,27 +155,50 @@ class Fetcher:
                 raise
 
     async def _follow(
-        self, session: aiohttp.ClientSession, request: FetchRequest, *, spool: Spool, dial: Dial, permit: Permit
+        self, session: aiohttp.ClientSession, request: FetchRequest, *, spool: Spool, dial: Dial, leave: Leave
     ) -> Fetched:
         url = with_query(request.url, request.query)
         ask = _Ask(self._parse(url, invalid="invalid_url"), request.method, request.headers, request.body)
         while True:
             if await self._is_opted_out(ask.target.host_key):
                 raise FetchFailed("host_opted_out")
+            if request.robots:
+                await self._obey_robots(request, ask, dial=dial, leave=leave)
+            await leave.obtain(ask.target.host_key, dial=dial)
+            leave.use()
             async with await self._send(session, ask) as response:
                 dial.status = response.status
                 check_head(response, asked=ask.headers)
                 if not _is_redirect(response.status, request):
                     return await self._take(response, request, ask=ask, spool=spool, dial=dial)
                 dial.redirects.append(Hop(masked_hop(ask.target.url), response.status))
-                if len(dial.redirects) > self._limits.max_redirects:
+                if len(dial.redirects) > min(request.max_redirects, self._limits.max_redirects):
                     raise FetchFailed("too_many_redirects")
                 ask = self._next(ask, response)
                 dial.status = None
-            dial.asks = True  # the connection is closed by now
-            dial.leave()
-            await permit(ask.target.host_key)
-            dial.asks = False
+
+    async def _obey_robots(self, request: FetchRequest, ask: _Ask, *, dial: Dial, leave: Leave) -> None:
+        """Raises `FetchFailed` unless the host lets this be fetched. Its robots.txt is a request like any other: it has
+        a leave of its own and is counted.
+        """
+        if self._robots is None:
+            raise ValueError("robots.txt is to be obeyed and cannot be read")
+
+        async def get(url: str) -> Fetched | Temporary | Permanent:
+            asked = FetchRequest(
+                url,
+                timeout_s=request.timeout_s,
+                max_bytes=robots.MAX_BYTES,
+                max_redirects=robots.MAX_REDIRECTS,
+                cut=True,
+            )
+            answer = await self._attempt(asked, leave)
+            dial.wire_requests += answer.exchange.wire_requests if answer.exchange else 0
+            return answer
+
+        agent = next((value for name, value in ask.headers.items() if name.lower() == "user-agent"), None)
+        ready = partial(leave.obtain, ask.target.host_key, dial=dial)
+        await self._robots.check(ask.target, agent or self._limits.user_agent, ready=ready, get=get)
 
     async def _send(self, session: aiohttp.ClientSession, ask: _Ask) -> aiohttp.ClientResponse:
         own = {"User-Agent": self._limits.user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate, br, zstd"}
@@ -184,7 +219,9 @@ class Fetcher:
             seen = await first_bytes(response, remaining_s=request.timeout_s - dial.elapsed_s)
             dial.evidence = _evidence(seen, request)
             raise refusal(response)
-        decoder = await receive(response, spool=spool, dial=dial, limits=self._limits, max_bytes=request.max_bytes)
+        decoder = await receive(
+            response, spool=spool, dial=dial, limits=self._limits, max_bytes=request.max_bytes, cut=request.cut
+        )
         body = await spool.finish()
         content_type, charset = parse_content_type(response.headers.get("Content-Type", ""))
         if request.expect is not None:

@@ -26,14 +26,16 @@ class Spool:
         self.size = 0
 
     async def write(self, piece: bytes) -> None:
-        """Take the next bytes. Raises `TooLarge` before the cap is passed."""
-        if self.size + len(piece) > self._max_bytes:
-            raise TooLarge
+        """Take the next bytes. Raises `TooLarge` when they pass the cap; what is below it is taken all the same."""
+        is_too_large = self.size + len(piece) > self._max_bytes
+        piece = piece[: self._max_bytes - self.size]
         self.size += len(piece)
         self._pending.append(piece)
         self._n_pending += len(piece)
         if self._n_pending >= MEMORY_BYTES:
             await asyncio.to_thread(self._flush)
+        if is_too_large:
+            raise TooLarge
 
     async def finish(self) -> IO[bytes]:
         """The whole body, rewound."""

@@ -13,7 +13,7 @@ MASK: Final = "***"
 
 _PLAIN: Final = frozenset(
     {"method", "timeout_s", "max_bytes", "max_attempts", "deadline_s", "follow_redirects", "accept_statuses"}
-    | {"retry_unsafe", "expect"}
+    | {"retry_unsafe", "robots", "expect"}
 )
 _PLAIN_HEADERS: Final = frozenset(
     {"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-type", "dnt", "from"}

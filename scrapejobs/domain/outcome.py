@@ -129,6 +129,7 @@ CODES: Mapping[str, tuple[OutcomeClass, str]] = MappingProxyType(
         "blocked_scheme": ("permanent", "only http and https may be fetched"),
         "blocked_port": ("permanent", "the port may not be fetched"),
         "host_opted_out": ("permanent", "the owner of the host does not want it to be fetched"),
+        "robots_denied": ("permanent", "the robots.txt of the host does not let the service fetch this"),
         "invalid_url": ("permanent", "the URL is not valid"),
         # the answer
         "not_http": ("permanent", "the target does not speak HTTP"),

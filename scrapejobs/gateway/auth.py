@@ -19,11 +19,14 @@ _NO_HASH: Final = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The tenant whose key was shown, what the key may do, and how many jobs of the tenant may wait (None: any)."""
+    """The tenant whose key was shown, what the key may do, how many jobs of the tenant may wait (None: any), and
+    whether all of them obey robots.txt.
+    """
 
     tenant_id: int
     scopes: frozenset[str]
     max_queued: int | None = None
+    robots: bool = False
 
 
 NOBODY: Final = Caller(0, frozenset())
@@ -42,7 +45,7 @@ class BearerAuthentication(BaseAuthentication):
         is_right = hmac.compare_digest((credential or _NOBODY).sha256, stored)
         if credential is None or row is None or not is_right:
             raise Problem("unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="scrapejobs"'})
-        return Caller(row["tenant_id"], frozenset(row["scopes"]), row["max_queued"]), None
+        return Caller(row["tenant_id"], frozenset(row["scopes"]), row["max_queued"], row["robots"]), None
 
 
 def require(caller: Caller, scope: str) -> None:

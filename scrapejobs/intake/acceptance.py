@@ -36,6 +36,7 @@ class Origin:
 
     tenant_id: int
     api_host: str
+    robots: bool = False  # whether the tenant's jobs obey robots.txt, all of them
 
 
 def accept(request: JobRequest, *, job_id: UUID, origin: Origin, context: Context) -> NewJob:
@@ -46,7 +47,7 @@ def accept(request: JobRequest, *, job_id: UUID, origin: Origin, context: Contex
     _check_content(params)
     if len(with_query(target.url, params.query)) > MAX_URL_CHARS:
         raise invalid("/params/query", "value", f"the URL with its query is longer than {MAX_URL_CHARS} characters")
-    kept = keep_request(context.ring, target.url, _stored(params, context), job_id=job_id)
+    kept = keep_request(context.ring, target.url, _stored(params, origin=origin, context=context), job_id=job_id)
     callback, callback_sealed = _callback(request, job_id=job_id, origin=origin, context=context)
     return NewJob(
         id=job_id,
@@ -64,7 +65,7 @@ def accept(request: JobRequest, *, job_id: UUID, origin: Origin, context: Contex
     )
 
 
-def _stored(params: Params, context: Context) -> dict[str, Any]:
+def _stored(params: Params, *, origin: Origin, context: Context) -> dict[str, Any]:
     """All that the worker needs, so that it needs no defaults."""
     config = context.config
     return {
@@ -76,6 +77,7 @@ def _stored(params: Params, context: Context) -> dict[str, Any]:
         "follow_redirects": params.follow_redirects,
         "accept_statuses": sorted(set(params.accept_statuses)),
         "retry_unsafe": params.retry_unsafe,
+        "robots": params.robots or origin.robots or config.robots,
         "expect": None if params.expect is UNSET else msgspec.to_builtins(params.expect),
         "body": None if params.body is UNSET else params.body,
         "json": None if params.json is UNSET else {"value": params.json},  # `null` is a value too

@@ -35,6 +35,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     follow_redirects: bool = True
     accept_statuses: Annotated[list[Annotated[int, Meta(ge=300, le=599)]], Meta(max_length=100)] = []
     retry_unsafe: bool = False
+    robots: bool = False
     expect: Expect | UnsetType = UNSET
 
 

@@ -27,7 +27,9 @@ def submit_job(call: Call) -> HttpResponse:
     request, here = call.request, context()
     name = idempotency_key(request)
     asked = body_as(request, JobRequest)
-    job = accept(asked, job_id=new_id(), origin=Origin(call.tenant_id, request.get_host()), context=here)
+    job = accept(
+        asked, job_id=new_id(), origin=Origin(call.tenant_id, request.get_host(), call.caller.robots), context=here
+    )
     key = _key(name, request.data) if name is not None else None
     submitted = services.submit(job, key=key, caller=call.caller, context=here)
     headers = {"Location": f"{PATH}/{submitted.job_id}"}

@@ -13,6 +13,8 @@ import psycopg
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.adapters.endpoints import egress_policy
 from scrapejobs.adapters.fetcher import Fetcher, FetchLimits
+from scrapejobs.adapters.robots import Robots
+from scrapejobs.adapters.robots_cache import RobotsCache
 from scrapejobs.adapters.storage import object_store
 from scrapejobs.adapters.webhook_client import WebhookClient
 from scrapejobs.config import Config
@@ -176,10 +178,20 @@ def worker(around: Surroundings) -> Crew:
         around.link(), around.bus, signal=around.wakes.signal, ttl_s=config.ready_ttl_s, poll_s=config.poll_s
     )
     opt_outs = OptOuts(around.link(durable=False))
+    cache = RobotsCache(config.redis_url.get_secret_value())
+    robots = Robots(cache, keep_s=config.robots_keep_s)
+
+    async def hand_over() -> None:
+        await store.close()
+        await cache.aclose()
+
     runner = FetchRunner(
-        Fetcher(fetch_limits(config), is_opted_out=opt_outs.has), store, permits.wait, Ring(config.sealing_texts)
+        Fetcher(fetch_limits(config), is_opted_out=opt_outs.has, robots=robots),
+        store,
+        permits.wait,
+        Ring(config.sealing_texts),
     )
-    return worker_with(runner, around, besides=[permits, opt_outs], hand_over=store.close)
+    return worker_with(runner, around, besides=[permits, opt_outs], hand_over=hand_over)
 
 
 def worker_with(

@@ -83,6 +83,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "go. It is asked to CONNECT to addresses, on all ports that may be fetched.",
             "callback_allow_http": "Whether a `callback_url` may be plain http.",
         },
+        "Manners": {
+            "robots": "Whether all jobs obey robots.txt. A tenant's row and a job can ask for it too.",
+            "robots_keep_s": "How long a robots.txt is kept.",
+        },
         "Politeness": {
             "host_rate": "Requests a second to a host without a row of its own.",
             "host_burst": "Requests at once after a quiet time.",

@@ -13,6 +13,7 @@ from scrapejobs.domain.webhook import new_secret
 from scrapejobs.store.models import Tenant
 
 LIMITS: Final[tuple[str, ...]] = ("weight", "rate", "burst", "daily", "max_running", "max_queued")
+SETTABLE: Final = (*LIMITS, "robots")
 
 SECRET_OVERLAP_S: Final = 86_400.0
 """How long two secrets of a tenant are live, unless a person says otherwise."""
@@ -57,7 +58,7 @@ def ensure_tenant(name: str) -> Tenant:
 
 
 def change_tenant(name: str, changes: dict[str, Any]) -> Tenant:
-    """Sets the named limits; None clears one. Raises `TenantNotFoundError`, `ValidationError`."""
+    """Sets the named fields of `SETTABLE`; None clears a limit. Raises `TenantNotFoundError`, `ValidationError`."""
     tenant = find_tenant(name)
     for field, value in changes.items():
         setattr(tenant, field, value)

@@ -129,6 +129,7 @@ def request_of(claimed: dict[str, Any]) -> FetchRequest:
         follow_redirects=params["follow_redirects"],
         accept_statuses=frozenset(params["accept_statuses"]),
         expect=Expectation(**expect) if expect else None,
+        robots=params.get("robots", False),
     )
 
 

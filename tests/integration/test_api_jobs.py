@@ -84,6 +84,7 @@ def test_the_worker_needs_no_defaults(a: Client) -> None:
         "follow_redirects": True,
         "accept_statuses": [],
         "retry_unsafe": False,
+        "robots": False,
         "expect": {"min_bytes": 1},
     }
 

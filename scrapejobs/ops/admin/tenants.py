@@ -14,8 +14,8 @@ from scrapejobs.ops.admin.limits_form import SMALLEST, LimitsForm
 from scrapejobs.ops.admin.permissions import FewLookups
 from scrapejobs.store.models import Tenant
 from scrapejobs.store.tenants import (
-    LIMITS,
     SECRET_OVERLAP_S,
+    SETTABLE,
     check_name,
     new_webhook_secret,
     rotate_webhook_secret,
@@ -27,7 +27,7 @@ class TenantForm(LimitsForm):
 
     class Meta:
         model = Tenant
-        fields = ("name", *LIMITS)
+        fields = ("name", *SETTABLE)
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -38,7 +38,7 @@ class TenantForm(LimitsForm):
 @admin.register(Tenant)
 class TenantAdmin(FewLookups, ModelAdmin):
     form = TenantForm
-    list_display = ("name", *LIMITS, "created_at")
+    list_display = ("name", *SETTABLE, "created_at")
     search_fields = ("name",)
     actions = ("rotate_secret",)
 

@@ -20,6 +20,9 @@ class Tenant(models.Model):
     daily = models.IntegerField(null=True, blank=True, help_text="Jobs a day; empty: no limit.")
     max_running = models.IntegerField(null=True, blank=True, help_text="Jobs in progress at once; empty: no limit.")
     max_queued = models.IntegerField(null=True, blank=True, help_text="Jobs waiting at once; empty: no limit.")
+    robots = models.BooleanField(
+        default=False, db_default=False, help_text="Whether all of its jobs obey the robots.txt of their hosts."
+    )
     webhook_secret = models.CharField(max_length=100, editable=False, db_comment="whsec_... of Standard Webhooks")
     webhook_secret_old = models.CharField(
         max_length=100, null=True, editable=False, db_comment="the secret before, which signs beside it"

@@ -7,8 +7,8 @@ from scrapejobs.ops import hints
 from scrapejobs.ops.console import WRONG_USE, add_actions, number, or_none, plain_errors, print_json, print_table, whole
 from scrapejobs.store.models import Tenant
 from scrapejobs.store.tenants import (
-    LIMITS,
     SECRET_OVERLAP_S,
+    SETTABLE,
     add_tenant,
     change_tenant,
     find_tenant,
@@ -49,11 +49,11 @@ class Command(BaseCommand):
         options["act"](options)
 
     def _list(self, options: dict[str, Any]) -> None:
-        rows = list(Tenant.objects.values("name", *LIMITS, "created_at"))
+        rows = list(Tenant.objects.values("name", *SETTABLE, "created_at"))
         if options["json"]:
             print_json(self.stdout, rows)
         else:
-            print_table(self.stdout, ("name", *LIMITS, "created"), [list(row.values()) for row in rows])
+            print_table(self.stdout, ("name", *SETTABLE, "created"), [list(row.values()) for row in rows])
 
     def _add(self, options: dict[str, Any]) -> None:
         tenant = add_tenant(options["name"])
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         self.stdout.write(secret)
 
     def _set(self, options: dict[str, Any]) -> None:
-        changes = {name: options[name] for name in LIMITS if name in options}
+        changes = {name: options[name] for name in SETTABLE if name in options}
         if not changes:
             raise CommandError(
                 "nothing to set: give one or more limits, see `tenants set --help`", returncode=WRONG_USE
@@ -88,3 +88,11 @@ def _add_limits(parser: CommandParser) -> None:
         ("--max-queued", or_none(whole(least=0)), "jobs waiting at once, or none"),
     ):
         parser.add_argument(flag, type=kind, help=help_text, metavar="N", default=argparse.SUPPRESS)
+    obeying = parser.add_argument_group("robots.txt")
+    for flag, value, help_text in (
+        ("--robots", True, "all of its jobs obey robots.txt"),
+        ("--no-robots", False, "they do so when they ask for it, or the settings do"),
+    ):
+        obeying.add_argument(
+            flag, dest="robots", action="store_const", const=value, help=help_text, default=argparse.SUPPRESS
+        )

@@ -1,5 +1,5 @@
--- A key in force, by its public id, and the cap of its tenant that intake has to know.
+-- A key in force, by its public id, and what intake has to know of its tenant.
 -- FR-12, NFR-5.
-SELECT api_key.secret_sha256, api_key.tenant_id, api_key.scopes, tenant.max_queued
+SELECT api_key.secret_sha256, api_key.tenant_id, api_key.scopes, tenant.max_queued, tenant.robots
 FROM api_key JOIN tenant ON tenant.id = api_key.tenant_id
 WHERE api_key.public_id = %(public_id)s::text AND api_key.revoked_at IS NULL
