@@ -88,6 +88,14 @@ class Config(BaseSettings):
     allowed_hosts: Names = ("127.0.0.1", "localhost")
     api_url: str | None = None
 
+    # How many requests; for a tenant these are rows, these are what a row does not say
+    api_rate: PositiveFloat = 200.0
+    api_burst: Annotated[float, Field(ge=1)] = 400.0
+    stranger_rate: PositiveFloat = 5.0
+    stranger_burst: Annotated[float, Field(ge=1)] = 20.0
+    trusted_proxies: Networks = ()
+    gateways: Annotated[int, Field(ge=1, le=1000)] = 1
+
     # Leases and loops
     lease_s: PositiveFloat = 20.0
     renew_s: PositiveFloat | None = None
@@ -157,7 +165,14 @@ class Config(BaseSettings):
     partitions_ahead_days: Annotated[int, Field(ge=2, le=60)] = 14
 
     @field_validator(
-        "egress_allow", "egress_deny", "allowed_hosts", "ports_allow", "ports_deny", "own_endpoints", mode="before"
+        "egress_allow",
+        "egress_deny",
+        "allowed_hosts",
+        "ports_allow",
+        "ports_deny",
+        "own_endpoints",
+        "trusted_proxies",
+        mode="before",
     )
     @classmethod
     def _split(cls, value: Any) -> Any:

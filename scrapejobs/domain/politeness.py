@@ -52,9 +52,9 @@ class TokenBucket:
         """How many tokens it holds; below 0 if more were spent than it had."""
         return min(self.burst, (now - self.empty_at) * self.rate)
 
-    def spend(self, at: float) -> None:
-        """One token less, since `at`."""
-        self.empty_at = max(self.empty_at, at - self.burst / self.rate) + 1 / self.rate
+    def spend(self, at: float, *, n: float = 1.0) -> None:
+        """So many tokens less, since `at`."""
+        self.empty_at = max(self.empty_at, at - self.burst / self.rate) + n / self.rate
 
     def reaches(self, level: float) -> float:
         """When the level will be `level` if nothing is spent; infinity if that is more than it holds."""

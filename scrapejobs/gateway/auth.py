@@ -8,6 +8,9 @@ from typing import Final
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from scrapejobs.adapters.limiter import Limit
+from scrapejobs.gateway.context import context
+from scrapejobs.gateway.limits import charge, charge_stranger
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.store import keys
 from scrapejobs.store.keys import Credential, parse_key
@@ -19,17 +22,20 @@ _NO_HASH: Final = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The tenant whose key was shown, what the key may do, how many jobs of the tenant may wait (None: any), and
-    whether all of them obey robots.txt.
+    """The tenant whose key was shown, and what the key may do: its scopes, its requests, and of its tenant's jobs how
+    many may wait at once and how many may come in a day (None: any), and whether all of them obey robots.txt.
     """
 
     tenant_id: int
+    key_id: int
     scopes: frozenset[str]
+    limit: Limit
     max_queued: int | None = None
+    daily: int | None = None
     robots: bool = False
 
 
-NOBODY: Final = Caller(0, frozenset())
+NOBODY: Final = Caller(0, 0, frozenset(), Limit(1.0, 1.0))
 """Who calls a route that anyone may ask."""
 
 
@@ -37,15 +43,29 @@ class BearerAuthentication(BaseAuthentication):
     """Looks the key up at each request, so that a revocation holds from the next request on."""
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
-        """The caller. Raises `Problem` unauthenticated; an unknown key costs the same look-up and comparison."""
+        """The caller. Raises `Problem` unauthenticated, quota-exceeded; an unknown key costs the same look-up and
+        comparison.
+        """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credential = parse_key(text) if scheme.lower() == "bearer" else None
         row = run(keys.find((credential or _NOBODY).public_id))
         stored = bytes(row["secret_sha256"]) if row else _NO_HASH
         is_right = hmac.compare_digest((credential or _NOBODY).sha256, stored)
         if credential is None or row is None or not is_right:
+            charge_stranger(request.META)
             raise Problem("unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="scrapejobs"'})
-        return Caller(row["tenant_id"], frozenset(row["scopes"]), row["max_queued"], row["robots"]), None
+        limit = _limit(row["rate"], row["burst"])
+        charge(request.META, key=row["id"], limit=limit)
+        caps = row["max_queued"], row["daily"], row["robots"]
+        return Caller(row["tenant_id"], row["id"], frozenset(row["scopes"]), limit, *caps), None
+
+
+def _limit(rate: float | None, burst: float | None) -> Limit:
+    """What the tenant's row says; the settings where it says nothing. A rate without a burst has a second's worth."""
+    config = context().config
+    if rate is None:
+        return Limit(config.api_rate, burst or config.api_burst)
+    return Limit(rate, burst or max(1.0, rate))
 
 
 def require(caller: Caller, scope: str) -> None:

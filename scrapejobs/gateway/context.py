@@ -7,6 +7,7 @@ from django.conf import settings
 
 from scrapejobs.adapters.bus import SyncBus
 from scrapejobs.adapters.endpoints import egress_policy
+from scrapejobs.adapters.limiter import Limiter
 from scrapejobs.config import Config
 from scrapejobs.domain.addresses import EgressPolicy
 from scrapejobs.store.sealing import Ring
@@ -18,6 +19,7 @@ class Context:
     policy: EgressPolicy
     bus: SyncBus
     ring: Ring
+    limiter: Limiter
 
 
 @cache
@@ -28,4 +30,5 @@ def context() -> Context:
         policy=egress_policy(config),
         bus=SyncBus(config.redis_url.get_secret_value()),
         ring=Ring(config.sealing_texts),
+        limiter=Limiter(config.redis_url.get_secret_value(), share=1 / config.gateways),
     )

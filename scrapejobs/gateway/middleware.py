@@ -8,6 +8,8 @@ from typing import Final
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 
+from scrapejobs.adapters.limiter import Allowance
+from scrapejobs.gateway.limits import ALLOWANCE, headers_of
 from scrapejobs.gateway.problems import REFUSED, Problem
 
 REQUEST_ID: Final = "X-Request-Id"
@@ -26,6 +28,10 @@ class Envelope:
         request.META["scrapejobs.request_id"] = request_id
         response = self._answer(request)
         response.headers[REQUEST_ID] = request_id
+        allowance: Allowance | None = request.META.get(ALLOWANCE)
+        if allowance is not None:
+            for name, value in headers_of(allowance).items():
+                response.headers[name] = value
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:

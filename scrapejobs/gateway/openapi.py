@@ -14,7 +14,7 @@ from scrapejobs.gateway.routes import Answer, Route
 
 _REF: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = ("bad-host", "internal-error")
-_WITH_KEY: Final = ("unauthenticated", "forbidden", "unavailable")
+_WITH_KEY: Final = ("unauthenticated", "forbidden", "quota-exceeded", "unavailable")
 _REQUEST_ID: Final = {"description": "Of this request, for support", "schema": {"type": "string"}}
 _INFO: Final = {
     "title": "scrapejobs",

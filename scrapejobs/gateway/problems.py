@@ -38,6 +38,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "payload-too-large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large"),
     "unsupported-media-type": (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The body has to be JSON in UTF-8"),
     "idempotency-key-reused": (HTTPStatus.UNPROCESSABLE_ENTITY, "The Idempotency-Key stands for another request"),
+    "quota-exceeded": (HTTPStatus.TOO_MANY_REQUESTS, "As many requests or jobs came as may"),
     "queue-full": (HTTPStatus.TOO_MANY_REQUESTS, "As many jobs wait as the tenant may have waiting"),
     "internal-error": (HTTPStatus.INTERNAL_SERVER_ERROR, "The service failed at this request"),
     "unavailable": (HTTPStatus.SERVICE_UNAVAILABLE, "The service cannot answer now"),

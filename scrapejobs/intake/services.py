@@ -9,7 +9,7 @@ from scrapejobs.gateway.auth import Caller
 from scrapejobs.gateway.context import Context
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.intake.bulk import Offered
-from scrapejobs.store import bulk, deliveries, jobs, opt_outs, transitions
+from scrapejobs.store import bulk, deliveries, jobs, opt_outs, tenants, transitions
 from scrapejobs.store.bulk import Item, NoRoom, Taken
 from scrapejobs.store.run import run
 from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
@@ -19,13 +19,16 @@ RETRY_AFTER_S: Final = 10
 
 
 def submit(job: NewJob, *, key: IdempotencyKey | None, caller: Caller, context: Context) -> Submitted:
-    """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused, host-opted-out, queue-full."""
+    """Takes a job in, durably (FR-1, FR-2). Raises `Problem` idempotency-key-reused, host-opted-out, queue-full,
+    quota-exceeded.
+    """
+    room = _room(caller)
     if run(opt_outs.is_opted_out(job.host)):
         submitted = _replayed(job, key, else_=Problem("host-opted-out"))
-    elif _is_full(caller):
-        submitted = _replayed(job, key, else_=_full())
+    elif room.n == 0:
+        submitted = _replayed(job, key, else_=room.refusal)
     else:
-        submitted = run(transitions.submit(job, key))
+        submitted = run(transitions.submit(job, key, is_counted=caller.daily is not None))
     if isinstance(submitted, KeyReused):
         raise _reused()
     if not submitted.replayed:
@@ -49,11 +52,20 @@ def submit_many(offered: Offered, *, name: str | None, caller: Caller, context: 
     ttl_s = context.config.receipt_ttl_s
     right = list(_looked_at([item for item in offered.items if isinstance(item, Item)]))
     whole = IdempotencyKey(name, context.ring.marks(offered.digest), ttl_s) if name is not None else None
-    room = _room(caller) if right else None
-    done = run(bulk.submit_many(right, tenant_id=caller.tenant_id, ttl_s=ttl_s, whole=whole, room=room))
+    room = _room(caller)
+    done = run(
+        bulk.submit_many(
+            right,
+            tenant_id=caller.tenant_id,
+            ttl_s=ttl_s,
+            whole=whole,
+            room=room.n,
+            is_counted=caller.daily is not None,
+        )
+    )
     if isinstance(done, KeyReused):
         raise _reused()
-    taken = iter([_told(one) for one in done.items])
+    taken = iter([_told(one, room) for one in done.items])
     answers = [next(taken) if isinstance(item, Item) else item for item in offered.items]
     _say(right, [one for one in answers if isinstance(one, Submitted) and not one.replayed], context)
     return Many(answers, done.replayed)
@@ -66,9 +78,9 @@ def _looked_at(items: Sequence[Item]) -> Iterator[Item]:
         yield replace(item, is_barred=True) if item.job.host in opted_out else item
 
 
-def _told(one: Taken) -> Submitted | Problem:
+def _told(one: Taken, room: "Room") -> Submitted | Problem:
     if isinstance(one, NoRoom):
-        return Problem("host-opted-out") if one.is_barred else _full()
+        return Problem("host-opted-out") if one.is_barred else room.refusal
     return _reused() if isinstance(one, KeyReused) else one
 
 
@@ -81,25 +93,33 @@ def _say(right: Sequence[Item], new: Sequence[Submitted], context: Context) -> N
         context.bus.wake("submitted")
 
 
-def _room(caller: Caller) -> int | None:
-    """For how many more jobs there is room; None: any number."""
-    most = caller.max_queued
-    return None if most is None else max(0, most - run(jobs.n_waiting(caller.tenant_id, limit=most)))
+@dataclass(frozen=True, slots=True)
+class Room:
+    """For how many more jobs there is room (None: any number), and what is said to the next one."""
+
+    n: int | None
+    refusal: Problem
 
 
-def _full() -> Problem:
-    return Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)})
+def _room(caller: Caller) -> Room:
+    """What the tenant's caps leave. Requests under way at the same time are not counted, so a cap may be passed by as
+    many as come at once.
+    """
+    room = Room(None, Problem("queue-full", headers={"Retry-After": str(RETRY_AFTER_S)}))
+    if caller.max_queued is not None:
+        waiting = run(jobs.n_waiting(caller.tenant_id, limit=caller.max_queued))
+        room = replace(room, n=max(0, caller.max_queued - waiting))
+    if caller.daily is not None:
+        used, left_s = run(tenants.used_today(caller.tenant_id))
+        left = max(0, caller.daily - used)
+        if room.n is None or left < room.n:
+            detail = f"{caller.daily} jobs a day, which is UTC's"
+            room = Room(left, Problem("quota-exceeded", detail, headers={"Retry-After": str(left_s)}))
+    return room
 
 
 def _reused() -> Problem:
     return Problem("idempotency-key-reused", "the key was used for another path or body")
-
-
-def _is_full(caller: Caller) -> bool:
-    """Whether as many of the tenant's jobs wait as may. Requests under way at the same time are not counted, so a cap
-    may be passed by as many as come at once.
-    """
-    return _room(caller) == 0
 
 
 def _replayed(job: NewJob, key: IdempotencyKey | None, *, else_: Problem) -> Submitted | KeyReused:

@@ -10,6 +10,7 @@ from scrapejobs.domain.job import Status
 from scrapejobs.gateway import lines
 from scrapejobs.gateway.answers import MEDIA_TYPE, json_answer, lines_answer
 from scrapejobs.gateway.context import context
+from scrapejobs.gateway.limits import charge_jobs
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.gateway.reading import body_as, idempotency_key, media_type_of, text_of
 from scrapejobs.gateway.routes import Call
@@ -44,6 +45,7 @@ def submit_jobs(call: Call) -> HttpResponse:
         return _submit_lines(call)
     name = idempotency_key(call.request)
     offered = bulk.of_document(text_of(call.request, media_type=MEDIA_TYPE), whole=name, **_here(call))
+    _charge(call, offered)
     done = services.submit_many(offered, name=name, caller=call.caller, context=context())
     headers = {"Idempotency-Replayed": "true"} if done.replayed else {}
     return json_answer({"items": [_told(one) for one in done.items]}, status=202, headers=headers)
@@ -54,12 +56,18 @@ def _submit_lines(call: Call) -> HttpResponse:
     if name is not None and (piece := call.request.META.get(lines.PIECE, 0)):
         name = bulk.derived(name, str(piece))
     offered = bulk.of_lines(lines.lines_in(text_of(call.request)), whole=name, **_here(call))
+    _charge(call, offered)
     done = services.submit_many(offered, name=name, caller=call.caller, context=context())
     return lines_answer((_told(one) for one in done.items), status=202)
 
 
+def _charge(call: Call, offered: bulk.Offered) -> None:
+    caller = call.caller
+    charge_jobs(call.request.META, key=caller.key_id, limit=caller.limit, n=len(offered.items))
+
+
 def _here(call: Call) -> dict[str, Any]:
-    return {"origin": Origin(call.tenant_id, call.request.get_host()), "context": context()}
+    return {"origin": Origin(call.tenant_id, call.request.get_host(), call.caller.robots), "context": context()}
 
 
 def _told(one: Submitted | Problem) -> Any:

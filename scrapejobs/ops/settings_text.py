@@ -36,6 +36,15 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "allowed_hosts": "Host names that the gateway answers to.",
             "api_url": "The API's address as clients reach it; `manage.py scrape` uses it too.",
         },
+        "Limits of the API": {
+            "api_rate": "Requests a second of a key whose tenant has no rate of its own.",
+            "api_burst": "Requests at once after a quiet time.",
+            "stranger_rate": "Requests a second from one address that show no key in force.",
+            "stranger_burst": "As many at once.",
+            "trusted_proxies": "Networks of the proxies before the gateway, whose `X-Forwarded-For` is believed: "
+            "`10.0.0.0/8`. Without it the address of the connection counts.",
+            "gateways": "How many gateways there are: while Valkey is away each grants its share of a limit.",
+        },
         "Leases and loops": {
             "lease_s": "How long a worker's lease holds without renewal.",
             "renew_s": "How often leases are renewed; a third of the lease unless set, and at most half.",

@@ -62,6 +62,7 @@ class Retention:
         while await self._link.run(erase_failed(older_s=self._secrets_s, limit=SECRETS)) == SECRETS:
             pass
         await self._link.run(upkeep.forget_services(after_s=PERIOD_S))
+        await self._link.run(upkeep.forget_usage(keep_s=self._keep.total_seconds()))
         await self._link.run(upkeep.forget_hosts())
         await self._link.run(circuits.forget(keep_s=self._keep.total_seconds()))
         await self._link.run(endpoints.forget(keep_s=self._keep.total_seconds()))

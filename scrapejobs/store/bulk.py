@@ -39,10 +39,17 @@ class Bulk:
 
 @verb(atomic=True)
 def submit_many(
-    items: Sequence[Item], *, tenant_id: int, ttl_s: float, whole: IdempotencyKey | None = None, room: int | None = None
+    items: Sequence[Item],
+    *,
+    tenant_id: int,
+    ttl_s: float,
+    whole: IdempotencyKey | None = None,
+    room: int | None = None,
+    is_counted: bool = False,
 ) -> Steps[Bulk | KeyReused]:
     """Takes jobs of a tenant in. `room`: for so many new ones; a repeat needs none. `whole`: the key of the bulk
-    itself, which stands for the same items only. `ttl_s`: how long keys hold. Durable when it returns.
+    itself, which stands for the same items only. `ttl_s`: how long keys hold. `is_counted`: as jobs of today (FR-12).
+    Durable when it returns.
     """
     replayed = False
     if whole is not None:
@@ -56,7 +63,7 @@ def submit_many(
     if any(item.key for item in items):
         known = yield from _receipts(items, tenant_id=tenant_id, ttl_s=ttl_s)
     new = list(_first_of_their_keys(items, known))[:room]
-    taken = yield from _insert(new, ttl_s=ttl_s)
+    taken = yield from _insert(new, ttl_s=ttl_s, is_counted=is_counted)
     if len(taken) < len(new):  # somebody else used a key meanwhile
         receipts = yield from _receipts(items, tenant_id=tenant_id, ttl_s=ttl_s)
         known |= {key: row for key, row in receipts.items() if row["job_id"] not in taken}
@@ -82,12 +89,13 @@ def _first_of_their_keys(items: Sequence[Item], known: dict[str, Row]) -> Iterat
             yield item
 
 
-def _insert(new: Sequence[Item], *, ttl_s: float) -> Steps[set[object]]:
+def _insert(new: Sequence[Item], *, ttl_s: float, is_counted: bool) -> Steps[set[object]]:
     if not new:
         return set()
     yield Statement("incoming/create", {})
     yield Copy("incoming/copy", [_row(place, item) for place, item in enumerate(new)])
-    return {row["id"] for row in (yield Statement("job/submit_many", {"receipt_ttl_s": ttl_s}))}
+    rows = yield Statement("job/submit_many", {"receipt_ttl_s": ttl_s, "is_counted": is_counted})
+    return {row["id"] for row in rows}
 
 
 def _row(place: int, item: Item) -> tuple[object, ...]:

@@ -56,7 +56,7 @@ def parse_key(text: str) -> Credential | None:
 
 @verb()
 def find(public_id: str) -> Steps[Row | None]:
-    """The key in force with this public id: its hash, tenant and scopes, and its tenant's `max_queued`."""
+    """The key in force with this public id: a row of `api_key/find.sql`."""
     rows = yield Statement("api_key/find", {"public_id": public_id})
     return rows[0] if rows else None
 

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from scrapejobs.domain.webhook import new_secret
 from scrapejobs.store.models import Tenant
+from scrapejobs.store.run import Statement, Steps, verb
 
 LIMITS: Final[tuple[str, ...]] = ("weight", "rate", "burst", "daily", "max_running", "max_queued")
 SETTABLE: Final = (*LIMITS, "robots")
@@ -85,3 +86,10 @@ def rotate_webhook_secret(name: str, *, overlap_s: float) -> str:
 def new_webhook_secret() -> str:
     """A secret of Standard Webhooks."""
     return new_secret(secrets.token_bytes(_WEBHOOK_BYTES))
+
+
+@verb()
+def used_today(tenant_id: int) -> Steps[tuple[int, int]]:
+    """How many jobs a tenant with a daily quota has handed in today, and the seconds until the next day of UTC."""
+    (row,) = yield Statement("usage/today", {"tenant_id": tenant_id})
+    return row["jobs"], row["left_s"]

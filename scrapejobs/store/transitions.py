@@ -66,8 +66,10 @@ class KeyReused:
 
 
 @verb()
-def submit(job: NewJob, key: IdempotencyKey | None = None) -> Steps[Submitted | KeyReused]:
-    """Takes a job in: one row, unpublished, and its receipt (FR-1, FR-2). Durable when it returns."""
+def submit(job: NewJob, key: IdempotencyKey | None = None, *, is_counted: bool = False) -> Steps[Submitted | KeyReused]:
+    """Takes a job in: one row, unpublished, and its receipt (FR-1, FR-2). Durable when it returns. `is_counted`: as one
+    of its tenant's jobs of today (FR-12).
+    """
     params = {
         "id": job.id,
         "tenant_id": job.tenant_id,
@@ -84,6 +86,7 @@ def submit(job: NewJob, key: IdempotencyKey | None = None) -> Steps[Submitted | 
         "key": key.key if key else None,
         "fingerprint": key.marks[0] if key else None,
         "receipt_ttl_s": key.ttl_s if key else None,
+        "is_counted": is_counted,
     }
     if (yield Statement("job/submit", params)) or key is None:
         return Submitted(job.id, replayed=False)

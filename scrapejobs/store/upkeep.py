@@ -43,5 +43,10 @@ def forget_services(*, after_s: float) -> Steps[int]:
 
 
 @verb()
+def forget_usage(*, keep_s: float) -> Steps[int]:
+    return len((yield Statement("usage/forget", {"keep_s": keep_s})))
+
+
+@verb()
 def forget_hosts() -> Steps[int]:
     return len((yield Statement("host/forget", {})))

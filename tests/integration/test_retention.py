@@ -189,7 +189,11 @@ async def test_two_schedulers_may_drop_a_day_at_once(
 
 @pytest.mark.req("FR-2")
 @pytest.mark.req("FR-13")
-async def test_old_receipts_and_silent_services_go(conn: Conn, link: Link, store: ObjectStore) -> None:
+async def test_old_receipts_counts_and_silent_services_go(conn: Conn, link: Link, store: ObjectStore) -> None:
+    await conn.execute(
+        "INSERT INTO usage (tenant_id, day, jobs) VALUES (1, '2020-01-01', 7),"
+        " (2, (clock_timestamp() AT TIME ZONE 'UTC')::date, 8)"
+    )
     for key, age in (("old", "2 hours"), ("young", "1 minute")):
         await conn.execute(
             "INSERT INTO receipt (tenant_id, key, fingerprint, job_id, created_at)"
@@ -204,6 +208,7 @@ async def test_old_receipts_and_silent_services_go(conn: Conn, link: Link, store
     await retention(link, store).tick()
     assert (await one(conn, "SELECT key FROM receipt"))["key"] == "young"
     assert (await one(conn, "SELECT name FROM service"))["name"] == "young"
+    assert (await one(conn, "SELECT jobs FROM usage"))["jobs"] == 8
 
 
 @pytest.mark.req("NFR-1")

@@ -15,6 +15,7 @@ from scrapejobs.store.models.places import Delayed, Lease, Queued, Ready
 from scrapejobs.store.models.receipt import Receipt
 from scrapejobs.store.models.service import Service
 from scrapejobs.store.models.tenant import Tenant
+from scrapejobs.store.models.usage import Usage
 
 __all__ = [
     "ApiKey",
@@ -36,4 +37,5 @@ __all__ = [
     "Receipt",
     "Service",
     "Tenant",
+    "Usage",
 ]

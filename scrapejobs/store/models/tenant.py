@@ -15,8 +15,10 @@ class Tenant(models.Model):
         help_text="Share of the workers beside other tenants.",
         db_comment="fair share",
     )
-    rate = models.FloatField(null=True, blank=True, help_text="API requests a second; empty: no limit.")
-    burst = models.FloatField(null=True, blank=True, help_text="API requests at once.")
+    rate = models.FloatField(
+        null=True, blank=True, help_text="API requests a second of a key; empty: as the settings say."
+    )
+    burst = models.FloatField(null=True, blank=True, help_text="API requests at once; empty: a second's worth.")
     daily = models.IntegerField(null=True, blank=True, help_text="Jobs a day; empty: no limit.")
     max_running = models.IntegerField(null=True, blank=True, help_text="Jobs in progress at once; empty: no limit.")
     max_queued = models.IntegerField(null=True, blank=True, help_text="Jobs waiting at once; empty: no limit.")

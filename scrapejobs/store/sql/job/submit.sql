@@ -1,5 +1,6 @@
 -- Takes a job in, with its receipt if it carries an Idempotency-Key; returns no row when the key is already used.
--- FR-1, FR-2, NFR-3; ADR-0001. An insert of the same key under way is waited for; a receipt past its time is replaced.
+-- FR-1, FR-2, FR-12, NFR-3; ADR-0001. An insert of the same key under way is waited for; a receipt past its time is
+-- replaced. `is_counted`: the tenant has a daily quota.
 WITH receipt_ AS (
     INSERT INTO receipt AS r (tenant_id, key, fingerprint, job_id, created_at)
     SELECT %(tenant_id)s::bigint, %(key)s::text, %(fingerprint)s::bytea, %(id)s::uuid, clock_timestamp()
@@ -8,6 +9,11 @@ WITH receipt_ AS (
         SET fingerprint = excluded.fingerprint, job_id = excluded.job_id, created_at = excluded.created_at
         WHERE r.created_at < clock_timestamp() - make_interval(secs => %(receipt_ttl_s)s::float8)
     RETURNING 1
+), counted AS (
+    INSERT INTO usage AS u (tenant_id, day, jobs)
+    SELECT %(tenant_id)s::bigint, (clock_timestamp() AT TIME ZONE 'UTC')::date, 1
+    WHERE %(is_counted)s::boolean AND (%(key)s::text IS NULL OR EXISTS (SELECT FROM receipt_))
+    ON CONFLICT (tenant_id, day) DO UPDATE SET jobs = u.jobs + 1
 )
 INSERT INTO job (id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags,
     max_attempts, deadline_s, deadline_at)

@@ -10,10 +10,17 @@ WITH new AS (
         SET fingerprint = excluded.fingerprint, job_id = excluded.job_id, created_at = excluded.created_at
         WHERE r.created_at < clock_timestamp() - make_interval(secs => %(receipt_ttl_s)s::float8)
     RETURNING job_id
+), taken AS (
+    INSERT INTO job (id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags,
+        max_attempts, deadline_s, deadline_at)
+    SELECT id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags,
+        max_attempts, deadline_s, clock_timestamp() + make_interval(secs => deadline_s)
+    FROM new WHERE key IS NULL OR id IN (SELECT job_id FROM receipt_) ORDER BY place
+    RETURNING id, tenant_id
+), counted AS (
+    INSERT INTO usage AS u (tenant_id, day, jobs)
+    SELECT tenant_id, (clock_timestamp() AT TIME ZONE 'UTC')::date, count(*) FROM taken
+    WHERE %(is_counted)s::boolean GROUP BY tenant_id
+    ON CONFLICT (tenant_id, day) DO UPDATE SET jobs = u.jobs + excluded.jobs
 )
-INSERT INTO job (id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags, max_attempts,
-    deadline_s, deadline_at)
-SELECT id, tenant_id, priority, url, host, params, sealed, callback_url, callback_sealed, tags, max_attempts, deadline_s,
-    clock_timestamp() + make_interval(secs => deadline_s)
-FROM new WHERE key IS NULL OR id IN (SELECT job_id FROM receipt_) ORDER BY place
-RETURNING id
+SELECT id FROM taken
