@@ -1,6 +1,5 @@
 """What the dispatcher asks of the database. Whatever moves an entry checks the epoch (ADR-0006)."""
 
-from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -129,18 +128,19 @@ def outstanding(seqs: Sequence[int], *, alive_s: float, known: Collection[int] =
     counts when it was heard of within `alive_s`.
     """
     rows = yield Statement("ready/outstanding", {"seqs": list(seqs), "known": list(known), "alive_s": alive_s})
-    workers = [row for row in rows if row["slots"] is not None]
-    asks = sorted((row["asked_at"], row["seq"], row["asks"]) for row in rows if row["asks"] is not None)
-    held = [row for row in rows if row["slots"] is None and row["asks"] is None]
-    positions = [row["pos"] for row in held if row["pos"] is not None]
+    runs = [row for row in rows if row["ages_s"] is not None]
+    asks = sorted((row["asked_at"], row["seqs"][0], row["asks"]) for row in rows if row["asks"] is not None)
+    (ready,) = (row for row in rows if row["worker_id"] is None and row["asks"] is None)
+    waiting = ready["seqs"] or []
+    claimed = {seq: age_s for row in runs for seq, age_s in zip(row["seqs"], row["ages_s"], strict=True)}
     return Outstanding(
-        waiting=len(positions),
-        lowest_pos=min(positions, default=None),
-        running=Counter(row["worker_id"] for row in held if row["pos"] is None),
-        seqs={row["seq"] for row in held},
-        claimed={row["seq"]: row["age_s"] for row in held if row["pos"] is None},
+        waiting=len(waiting),
+        lowest_pos=ready["pos"],
+        running={row["worker_id"]: len(row["seqs"]) for row in runs},
+        seqs={*waiting, *claimed},
+        claimed=claimed,
         asks=[(seq, host) for _, seq, host in asks],
-        slots={row["worker_id"]: row["slots"] for row in workers},
+        slots={row["worker_id"]: row["slots"] for row in rows if row["slots"] is not None},
     )
 
 
