@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants bench-queue lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants bench-queue bench-fetch lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -56,6 +56,10 @@ mutants: .venv/installed-dev ## take each safeguard out, and see the test that h
 bench-queue: .venv/installed ## jobs a second through the queue, beside the limit and beside peers (ten minutes)
 	@$(PIP) install --require-hashes -r benchmarks/requirements.txt
 	.venv/bin/python -m benchmarks.queue
+
+bench-fetch: .venv/installed ## pages a second and CPU a page, beside the limit and beside Scrapy (five minutes)
+	@$(PIP) install --require-hashes -r benchmarks/requirements.txt
+	.venv/bin/python -m benchmarks.fetch
 
 lint: .venv/installed-dev ## style, types, import rules, migrations
 	.venv/bin/python -m ruff check .

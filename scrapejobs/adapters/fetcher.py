@@ -24,7 +24,7 @@ from scrapejobs.adapters.robots import Robots
 from scrapejobs.adapters.sessions import Sessions
 from scrapejobs.adapters.spool import Spool
 from scrapejobs.domain.addresses import EgressPolicy
-from scrapejobs.domain.content_type import parse_content_type
+from scrapejobs.domain.content_type import MARK_BYTES, charset_of_mark, parse_content_type
 from scrapejobs.domain.evidence import READ_BYTES, evidence_of, secrets_of
 from scrapejobs.domain.masking import masked_hop
 from scrapejobs.domain.outcome import Exchange, Hop, Permanent, Temporary
@@ -84,7 +84,9 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A whole answer. `body` is rewound and the caller's to close; `headers` can be stored anywhere."""
+    """A whole answer. `body` is rewound and the caller's to close; `headers` can be stored anywhere. `charset` is what
+    a byte order mark or else the header says: a guess, for nothing here decodes text.
+    """
 
     body: IO[bytes]
     size: int
@@ -224,6 +226,8 @@ class Fetcher:
         )
         body = await spool.finish()
         content_type, charset = parse_content_type(response.headers.get("Content-Type", ""))
+        marked = charset_of_mark(body.read(MARK_BYTES))
+        body.seek(0)
         if request.expect is not None:
             dial.evidence = _evidence(body.read(READ_BYTES), request)
             body.seek(0)
@@ -235,7 +239,7 @@ class Fetcher:
             size=spool.size,
             sha256=spool.sha256(),
             content_type=content_type,
-            charset=charset,
+            charset=marked or charset,
             headers=safe_headers(response),
             final_url=ask.target.url,
             status=response.status,

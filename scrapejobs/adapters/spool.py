@@ -5,9 +5,14 @@ import hashlib
 from contextlib import suppress
 from io import BytesIO
 from tempfile import TemporaryFile
+from threading import BoundedSemaphore
 from typing import IO
 
 MEMORY_BYTES = 1024 * 1024
+INLINE_BYTES = 64 * 1024
+"""Up to this a hash is taken in the event loop; of more it would hold up the others."""
+_ASIDE = BoundedSemaphore(2)
+"""How many bodies are hashed in threads at once. With both busy the loop does it: bodies must not pile up waiting."""
 
 
 class TooLarge(Exception):  # noqa: N818 - says what it is
@@ -42,11 +47,20 @@ class Spool:
         if self._file is None:
             data = b"".join(self._pending)
             self._pending.clear()
-            self._digest.update(data)
+            await self._hash(data)
             return BytesIO(data)
         await asyncio.to_thread(self._flush)
         self._file.seek(0)
         return self._file
+
+    async def _hash(self, data: bytes) -> None:
+        if len(data) <= INLINE_BYTES or not _ASIDE.acquire(blocking=False):
+            self._digest.update(data)
+            return
+        try:
+            await asyncio.to_thread(self._digest.update, data)
+        finally:
+            _ASIDE.release()
 
     def sha256(self) -> str:
         """The hash of what was finished, in hex."""

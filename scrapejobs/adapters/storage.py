@@ -23,6 +23,7 @@ from yarl import URL
 
 from scrapejobs import failpoints
 from scrapejobs.adapters.sigv4 import EMPTY_SHA256, Signer, object_path
+from scrapejobs.adapters.spool import INLINE_BYTES
 from scrapejobs.config import Config
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ObjectStore:
         """
         failpoints.reach("put", "begin")
         # Not every store checks the hash that a signature names (rclone does not); RFC 1864 is checked by all of them.
-        md5 = await asyncio.to_thread(_md5, file) if size > SMALL_BYTES else _md5(file)
+        md5 = await asyncio.to_thread(_md5, file) if size > INLINE_BYTES else _md5(file)
         headers = {"Content-Type": content_type or _LINK_TYPE, "Content-Length": str(size), "Content-MD5": md5}
         # Both kinds can be sent again when the store has closed a kept connection; an iterator could not.
         data = file.read() if size <= SMALL_BYTES else IOBasePayload(file)

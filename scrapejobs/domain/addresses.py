@@ -7,6 +7,7 @@ multicast and IPv6 address space registries, RFC 3879 (site-local), RFC 5156 (6b
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from urllib.parse import urlsplit
 
@@ -183,6 +184,7 @@ def embedded_v4(address: Address) -> IPv4Address | None:
     return IPv4Address(packed[12:])
 
 
+@lru_cache(maxsize=4096)
 def _default_verdict(address: Address) -> Verdict:
     for network, verdict in _NETWORKS:
         if address in network:

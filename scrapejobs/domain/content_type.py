@@ -6,6 +6,8 @@ _NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE = re.compile(rf"[ \t]*({_NAME}/{_NAME})[ \t]*(?:;|$)")
 _CHARSET = re.compile(r";[ \t]*charset=\"?([0-9A-Za-z_.:+-]{1,40})\"?[ \t]*(?:;|$)", re.IGNORECASE)
 _LONGEST = 255
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+MARK_BYTES = 3
 
 
 def parse_content_type(value: str) -> tuple[str | None, str | None]:
@@ -13,3 +15,10 @@ def parse_content_type(value: str) -> tuple[str | None, str | None]:
     media_type = _MEDIA_TYPE.match(value[:_LONGEST])
     charset = _CHARSET.search(value[:_LONGEST])
     return media_type and media_type[1].lower(), charset and charset[1].lower()
+
+
+def charset_of_mark(start: bytes) -> str | None:
+    """The charset that a byte order mark at the start of a body says; it is surer than a header (Encoding Standard,
+    section 6). None without one.
+    """
+    return next((charset for mark, charset in _MARKS if start.startswith(mark)), None)

@@ -119,3 +119,22 @@ async def test_a_body_is_never_read_as_text(target: RawTarget, fetcher: Fetcher,
     target.answers["/"] = response(body, headers="Content-Type: text/plain; charset=utf-8\r\n")
     _, kept = await fetched(fetcher, target.url("/"))
     assert kept == body
+
+
+@pytest.mark.case("target-31")
+@pytest.mark.parametrize(
+    ("header", "body", "charset"),
+    [
+        ("charset=klingon", b"x", "klingon"),
+        ("charset=utf-8", b"\x93x\x94", "utf-8"),
+        ("charset=utf-8", "\ufeffx".encode("utf-16-le"), "utf-16le"),
+        ("", b"\xef\xbb\xbfx", "utf-8"),
+        ("", b"x", None),
+    ],
+)
+async def test_the_charset_is_a_guess_and_the_bytes_are_the_targets(
+    target: RawTarget, fetcher: Fetcher, *, header: str, body: bytes, charset: str | None
+) -> None:
+    target.answers["/"] = response(body, headers=f"Content-Type: text/plain; {header}\r\n")
+    outcome, kept = await fetched(fetcher, target.url("/"))
+    assert (outcome.charset, kept) == (charset, body)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapejobs.domain.content_type import parse_content_type
+from scrapejobs.domain.content_type import charset_of_mark, parse_content_type
 
 
 @pytest.mark.case("target-31")
@@ -20,3 +20,19 @@ from scrapejobs.domain.content_type import parse_content_type
 )
 def test_media_type_and_charset_are_read_only_when_well_formed(value: str, parsed: tuple[str, str]) -> None:
     assert parse_content_type(value) == parsed
+
+
+@pytest.mark.case("target-31")
+@pytest.mark.parametrize(
+    ("start", "charset"),
+    [
+        (b"\xef\xbb\xbfx", "utf-8"),
+        (b"\xff\xfex\x00", "utf-16le"),
+        (b"\xfe\xff\x00x", "utf-16be"),
+        (b"\xef\xbb", None),
+        (b"x\xef\xbb\xbf", None),
+        (b"", None),
+    ],
+)
+def test_a_byte_order_mark_says_the_charset(start: bytes, charset: str | None) -> None:
+    assert charset_of_mark(start) == charset
