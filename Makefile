@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos mutants bench-queue bench-fetch lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos fuzz mutants bench-queue bench-fetch lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -50,6 +50,9 @@ test-chaos: .venv/installed-dev ## real roles under fire, the short part
 	.venv/bin/python -m pytest tests/chaos
 chaos: .venv/installed-dev ## every fault of the chaos suite, and its scorecard (half an hour)
 	.venv/bin/python -m tests.chaos $(CHAOS)
+fuzz: .venv/installed-dev ## the API's contract and the readers of requests, with new input each time (ten minutes)
+	FUZZ_EXAMPLES=1000 .venv/bin/python -m pytest tests/e2e/test_contract.py
+	.venv/bin/python -m pytest --hypothesis-profile fuzz tests/unit/gateway/test_properties.py
 mutants: .venv/installed-dev ## take each safeguard out, and see the test that holds it go red (ten minutes)
 	.venv/bin/python -m tests.mutants
 

@@ -20,6 +20,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests import servers
 
 # --hypothesis-profile
+settings.register_profile("fuzz", max_examples=20_000, deadline=None)  # --hypothesis-profile
 settings.register_profile("chaos", max_examples=1500, stateful_step_count=60, deadline=None)
 settings.register_profile("long", max_examples=20_000, deadline=None)
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 from scrapejobs.gateway import lines
 from scrapejobs.gateway.problems import REFUSED, Problem
 from scrapejobs.gateway.streaming import Stream
+from scrapejobs.telemetry import events
 
 Headers = list[tuple[str, str]]
 Answer = tuple[int, Headers, bytes]
@@ -69,10 +70,12 @@ class Front:
             protocol.response_bytes(status, headers, content)
 
     async def _run(self, environ: dict[str, Any]) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._call, environ)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, environ)
 
     async def _body(self, scope: Scope, protocol: Any) -> bytes:
-        """The whole body. Raises `Problem` for one that is too large or too slow."""
+        """The whole body. Raises `Problem` for one that is too large, too slow, or cut off: a part of a body must not
+        be taken for the whole.
+        """
         length = scope.headers.get("content-length")
         if length is None and scope.headers.get("transfer-encoding") is None:
             return b""
@@ -89,7 +92,18 @@ class Front:
                     pieces.append(piece)
         except TimeoutError:
             raise Problem("request-timeout", f"the body did not come within {self._body_s:g} s") from None
+        if length is not None and size != int(length):
+            raise Problem("bad-request", f"the body ended after {size} of {length} bytes")
         return b"".join(pieces)
+
+    def _answer(self, environ: dict[str, Any]) -> Answer:
+        """The application's answer; a problem too when it has none, for whatever reason."""
+        try:
+            return self._call(environ)
+        except Exception as error:  # noqa: BLE001 - outside of what Django catches; the server's own answer has no body
+            events.loop_failed("front", error)
+            answer = Problem("internal-error").answer()
+            return answer.status_code, [(name.lower(), value) for name, value in answer.headers.items()], answer.content
 
     def _call(self, environ: dict[str, Any]) -> Answer:
         told: list[Any] = []
@@ -129,6 +143,8 @@ def _environ(scope: Scope) -> dict[str, Any]:
         "wsgi.run_once": False,
     }
     for name in scope.headers.keys():  # noqa: SIM118 - not a dict
+        if "_" in name:  # would pass for the header that is written with a hyphen
+            continue
         key = _NO_PREFIX.get(name) or "HTTP_" + name.upper().replace("-", "_")
         environ[key] = ",".join(scope.headers.get_all(name))
     return environ

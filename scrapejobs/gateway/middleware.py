@@ -35,13 +35,23 @@ class Envelope:
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
-        refused: Problem | None = request.META.get(REFUSED)
-        if refused is not None:
-            return refused.answer()
-        try:
-            request.get_host()
-        except DisallowedHost:
-            return Problem("bad-host").answer()
-        if "\0" in request.path:  # names no row, and Postgres takes no text with it
-            return Problem("not-found").answer()
-        return self._get_response(request)
+        refused = request.META.get(REFUSED) or _fault_of(request)
+        return refused.answer() if refused else self._get_response(request)
+
+
+def _fault_of(request: HttpRequest) -> Problem | None:
+    """What is wrong with a request whatever it asks for."""
+    meta = request.META
+    if meta["REQUEST_METHOD"] != request.method:  # Django has made it upper case; RFC 9110, 9.1: it is another one
+        return Problem("bad-request", "a method is written in upper case")
+    if meta.get("SERVER_PROTOCOL") == "HTTP/1.1" and "HTTP_HOST" not in meta:  # RFC 9112, 3.2
+        return Problem("bad-host", "a request of HTTP/1.1 names its host")
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return Problem("bad-host")
+    if not meta.get("QUERY_STRING", "").isascii():  # RFC 3986, 2.1
+        return Problem("bad-request", "what is not ASCII is percent-encoded in a query")
+    if "\0" in request.path:  # names no row, and Postgres takes no text with it
+        return Problem("not-found")
+    return None

@@ -10,19 +10,24 @@ from scrapejobs.gateway import problems
 from scrapejobs.gateway.answers import MEDIA_TYPE
 from scrapejobs.gateway.lines import MEDIA_TYPE as LINES
 from scrapejobs.gateway.problems import PROBLEMS, Mistake
+from scrapejobs.gateway.reading import IDEMPOTENCY_KEY
 from scrapejobs.gateway.routes import Answer, Route
 
 _REF: Final = "#/components/schemas/{name}"
-_ALWAYS: Final = ("bad-host", "internal-error")
+_ALWAYS: Final = ("bad-host", "bad-request", "internal-error")
 _WITH_KEY: Final = ("unauthenticated", "forbidden", "quota-exceeded", "unavailable")
 _REQUEST_ID: Final = {"description": "Of this request, for support", "schema": {"type": "string"}}
+_HEADER_FORMS: Final = {"Idempotency-Key": {"pattern": f"^(?:{IDEMPOTENCY_KEY})$"}}
 _INFO: Final = {
     "title": "scrapejobs",
     "version": "0.1.0",
     "description": (
         "Hand in a URL, get a receipt at once, get the answer when it is there. Times are RFC 3339 in UTC, durations "
-        "float seconds, ids UUIDv7. Unknown fields and parameters are refused. Every error is "
-        "`application/problem+json` (RFC 9457) whose `type` ends in a name to switch on."
+        "float seconds, ids UUIDv7, whole numbers without a fraction. Unknown fields and parameters are refused. "
+        "Every error is "
+        "`application/problem+json` (RFC 9457) whose `type` ends in a name to switch on. What is no HTTP/1.1 at all, "
+        "has more than 100 header lines, a head above 400 KiB or a path above 64 KiB, is answered with 400, 431 or 414 "
+        "without a body."
     ),
 }
 
@@ -83,7 +88,7 @@ def _parameters(route: Route) -> Iterable[dict[str, Any]]:
     if "{id}" in route.path:
         yield _parameter("id", "path", {"type": "string", "format": "uuid"}, required=True)
     for name, meaning in route.headers.items():
-        yield _parameter(name, "header", {"type": "string"}, description=meaning)
+        yield _parameter(name, "header", {"type": "string"} | _HEADER_FORMS.get(name, {}), description=meaning)
     for field in msgspec.structs.fields(route.query) if route.query else ():
         schema = msgspec.json.schema(field.type)
         if field.name in route.maps:

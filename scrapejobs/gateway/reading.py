@@ -22,7 +22,8 @@ _FIELD: Final = re.compile(r"`(?P<name>[^`]*)`")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 _INTEGER: Final = re.compile(r"(?:0|[1-9][0-9]{0,8})")
 KEY_CHARACTERS: Final = r"[!#-+\--\[\]-~]"
-_KEY: Final = re.compile(rf'"(?P<quoted>[!#-\[\]-~]{{1,255}})"|(?P<bare>{KEY_CHARACTERS}{{1,255}})')
+IDEMPOTENCY_KEY: Final = rf'"([!#-\[\]-~]{{1,255}})"|({KEY_CHARACTERS}{{1,255}})'
+_KEY: Final = re.compile(IDEMPOTENCY_KEY)
 _CHARSETS: Final = frozenset({"utf-8", "utf8"})
 
 
@@ -113,7 +114,7 @@ def idempotency_key(request: Request) -> str | None:
     found = _KEY.fullmatch(value)
     if found is None:
         raise Problem("invalid-idempotency-key", "1 to 255 visible ASCII characters, bare or in quotes, once")
-    return found["quoted"] or found["bare"]
+    return found[1] or found[2]
 
 
 def _check_charset(content_type: str) -> None:

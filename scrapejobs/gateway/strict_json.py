@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from scrapejobs.gateway.problems import Mistake, Problem, invalid
 
 MAX_DEPTH: Final = 32
-MAX_INTEGER: Final = 2**63 - 1
+INTEGERS: Final = range(-(2**63), 2**63)
 
 
 def parse(text: bytes) -> Any:
@@ -96,7 +96,7 @@ def _flaw_of(part: Any) -> str | None:
         return f"the text holds {flaw}" if flaw else None
     if isinstance(part, float) and not math.isfinite(part):
         return "the number is too large"
-    if isinstance(part, int) and abs(part) > MAX_INTEGER:
+    if isinstance(part, int) and part not in INTEGERS:
         return "the number is too large"
     return None
 

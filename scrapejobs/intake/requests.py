@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from scrapejobs.domain.target import MAX_URL_CHARS
+
 Method = Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
 Seconds = Annotated[float, Meta(gt=0)]
 HeaderValue = Annotated[str, Meta(max_length=8192)]
@@ -39,11 +41,14 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expect: Expect | UnsetType = UNSET
 
 
+Url = Annotated[str, Meta(min_length=1, extra_json_schema={"format": "uri", "maxLength": MAX_URL_CHARS})]
+
+
 class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One job, as handed in."""
 
-    url: Annotated[str, Meta(min_length=1)]
+    url: Url
     params: Params = Params()
     priority: Literal["high", "normal", "low"] = "normal"
-    callback_url: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    callback_url: Url | UnsetType = UNSET
     tags: Annotated[dict[TagName, Annotated[str, Meta(max_length=256)]], Meta(max_length=16)] = {}

@@ -11,7 +11,7 @@ from typing import Final
 import psycopg
 from django.conf import settings
 from granian import Granian
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 
 from scrapejobs import failpoints
 from scrapejobs.adapters.embedded.parent_death import follow_parent
@@ -48,6 +48,7 @@ def serve(config: Config, *, name: str, metrics_port: int) -> None:
             address=config.bind,
             port=config.port,
             interface=Interfaces.RSGI,
+            http=HTTPModes.http1,
             workers=1,
             log_dictconfig=log.GRANIAN,
             websockets=False,
