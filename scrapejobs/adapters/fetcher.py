@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import IO, Literal
 
 import aiohttp
@@ -136,12 +137,15 @@ class Fetcher:
         )
         self._sessions = Sessions(connector, limits=limits, connect_timeout_s=limits.connect_timeout_s)
 
-    async def fetch(self, request: FetchRequest, *, permit: Permit = everywhere) -> Fetched | Temporary | Permanent:
+    async def fetch(
+        self, request: FetchRequest, *, permit: Permit = everywhere, send_by: float = inf
+    ) -> Fetched | Temporary | Permanent:
         """Fetch once. Every end that the outside can bring about is a value; exceptions are bugs or cancellation.
 
-        No request but the first is sent before `permit` has returned.
+        No request but the first is sent before `permit` has returned; nor is the first one after `send_by`, a time of
+        the event loop's clock.
         """
-        return await self._attempt(request, Leave(permit))
+        return await self._attempt(request, Leave(permit, send_by=send_by))
 
     async def _attempt(self, request: FetchRequest, leave: Leave) -> Fetched | Temporary | Permanent:
         spool = Spool(max_bytes=request.max_bytes)

@@ -58,10 +58,12 @@ class Loads:
         self._unclaimed.add(seq)
         host.gate.start()
 
-    def hold(self, now: float, seq: int, tenant: Tenant, host: Host, *, is_claimed: bool) -> None:
+    def hold(self, now: float, seq: int, tenant: Tenant, host: Host, *, arrives_at: float | None) -> None:
         """What a former leader handed out is load, whatever the limits say."""
         self._put(seq, tenant, host, None)
-        if is_claimed:  # before this leader's birth, when its buckets were empty
+        if arrives_at is not None and arrives_at > now:
+            self.claimed(now, seq, at=arrives_at)
+        elif arrives_at is not None:  # before this leader began to count
             self._free_token(seq, host)
         tenant.running += 1
         self.respect_maximum(now, tenant)

@@ -125,9 +125,15 @@ class Picker:
         else:
             self._empty(lane)
 
-    def hold(self, now: float, *, seq: int, tenant: int, host: str, is_claimed: bool) -> None:
-        """An entry that a former leader handed out: it is load, whatever the limits say."""
-        self._loads.hold(now, seq, self._roster.tenant(tenant), self._roster.host(host), is_claimed=is_claimed)
+    def empty_buckets(self, now: float) -> None:
+        """A leader begins to count: it has no tokens for what was handed out before, nor any left over."""
+        self._roster.empty_buckets(now)
+
+    def hold(self, now: float, *, seq: int, tenant: int, host: str, arrives_at: float | None) -> None:
+        """An entry that a former leader handed out: it is load, whatever the limits say. Its request is at its host at
+        `arrives_at` or sooner; None: it was not claimed yet.
+        """
+        self._loads.hold(now, seq, self._roster.tenant(tenant), self._roster.host(host), arrives_at=arrives_at)
 
     def claimed(self, now: float, seq: int, *, at: float) -> None:
         """A worker claimed the entry, `at` a time that may have passed: so its token is spent since then, and not set

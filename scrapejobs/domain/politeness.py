@@ -4,6 +4,14 @@ Pure arithmetic: times are float seconds of a monotonic clock and never go back,
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+START_S: Final = 0.15
+"""How long a request may be on its way to its host. So long after the claim, or the permit, its token is spent."""
+SEND_WITHIN_S: Final = 0.1
+"""What its worker has not sent by then, since the claim or the permit, asks for another permit. The rest of `START_S`
+is for the way itself.
+"""
 
 INFINITY = float("inf")
 EVER = -INFINITY  # "since ever", as a point in time
@@ -124,6 +132,11 @@ class Gate:
             self.bucket = TokenBucket(rate=limits.rate, burst=limits.burst, empty_at=now)
         else:
             self.bucket.change(now, rate=limits.rate, burst=limits.burst)
+
+    def empty(self, now: float) -> None:
+        """Its bucket is empty."""
+        if self.bucket is not None:
+            self.bucket.empty_at = now
 
     def untouched_at(self, now: float) -> float:
         """When, with nothing more happening, this gate will be like a new one: open, and its bucket full."""

@@ -57,6 +57,12 @@ class Roster:
         lane = self.lanes[queue, tenant_id, host_key] = Lane(flow, host, window=self._window)
         return lane
 
+    def empty_buckets(self, now: float) -> None:
+        """All buckets are empty at `now`, also those of hosts that are seen later."""
+        self._cold_start_at = now
+        for host in self.hosts.values():
+            host.gate.empty(now)
+
     # ---- forgotten when it changes nothing
 
     def drop_lane(self, lane: Lane) -> bool:

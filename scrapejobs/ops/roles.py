@@ -20,6 +20,7 @@ from scrapejobs.adapters.webhook_client import WebhookClient
 from scrapejobs.config import Config
 from scrapejobs.domain.circuit import CircuitPolicy
 from scrapejobs.domain.picking import HostLimits
+from scrapejobs.domain.politeness import SEND_WITHIN_S
 from scrapejobs.domain.retry import RetryPolicy
 from scrapejobs.ops.announcer import Announcer
 from scrapejobs.ops.health import Health
@@ -174,9 +175,7 @@ def _dispatcher(around: Surroundings) -> Dispatcher:
 def worker(around: Surroundings) -> Crew:
     """Claims, fetches, stores and reports, as many jobs at once as it has slots."""
     config, store = around.config, object_store(around.config)
-    permits = Permits(
-        around.link(), around.bus, signal=around.wakes.signal, ttl_s=config.ready_ttl_s, poll_s=config.poll_s
-    )
+    permits = Permits(around.link(), around.bus, signal=around.wakes.signal, ttl_s=SEND_WITHIN_S, poll_s=config.poll_s)
     opt_outs = OptOuts(around.link(durable=False))
     cache = RobotsCache(config.redis_url.get_secret_value())
     robots = Robots(cache, keep_s=config.robots_keep_s)

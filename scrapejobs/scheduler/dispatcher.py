@@ -71,10 +71,10 @@ class Dispatcher:
             raise
 
     async def aclose(self) -> None:
-        """Hands over at once."""
+        """Hands over at once: a standby is woken to take the lease."""
         self._end_term()
-        if self._epoch is not None:
-            await self._lease_link.run(dispatch.resign(epoch=self._epoch))
+        if self._epoch is not None and await self._lease_link.run(dispatch.resign(epoch=self._epoch)):
+            await self._bus.wake("limits")
 
     async def _stand_for_election(self) -> "Term | None":
         asked = self._clock()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import Picker
+from scrapejobs.domain.politeness import START_S
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.store import permits
 from scrapejobs.store.link import Link
@@ -42,7 +43,7 @@ class Permitting:
             raise LeaseLost
         for seq in seqs:
             if seq in given.seqs:
-                self._picker.claimed(now, seq, at=self._clock())
+                self._picker.claimed(now, seq, at=self._clock() + START_S)
             else:  # its lease has ended meanwhile
                 self._picker.give_back(now, seq)
         if given.seqs:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from scrapejobs.adapters.bus import Bus
 from scrapejobs.domain.picking import Picker
+from scrapejobs.domain.politeness import START_S
 from scrapejobs.scheduler.crowd import Crowd
 from scrapejobs.scheduler.dispatch_lease import DispatchLease, LeaseLost
 from scrapejobs.scheduler.forgetting import Forgetting
@@ -91,14 +92,21 @@ class Term:
                 n_queued += sum(row["n"] for row in rows)
                 self._snapshot = rows[0]["snapshot"]
                 await asyncio.sleep(0)
-            now = self._clock()
-            for row in await self._link.run(dispatch.held()):
-                self.picker.hold(
-                    now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"], is_claimed=row["is_claimed"]
-                )
+            held = await self._link.run(dispatch.held())
+            self._hold(held)
         finally:
             gc.enable()
         return n_queued
+
+    def _hold(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """What former leaders handed out. All that was claimed longer ago is at its host by now, whatever it was: from
+        now on this leader counts, with empty buckets.
+        """
+        now = self._clock()
+        self.picker.empty_buckets(now)
+        for row in rows:
+            arrives_at = None if row["age_s"] is None else now - row["age_s"] + START_S
+            self.picker.hold(now, seq=row["seq"], tenant=row["tenant_id"], host=row["host"], arrives_at=arrives_at)
 
     async def tick(self) -> float:
         if self._is_stocked:
@@ -181,7 +189,7 @@ class Term:
             if seq not in state.seqs:
                 self.picker.finish(now, seq)
         for seq in self.picker.unclaimed & state.claimed.keys():
-            self.picker.claimed(now, seq, at=now - state.claimed[seq])
+            self.picker.claimed(now, seq, at=now - state.claimed[seq] + START_S)
         self._permitting.hear(state.asks)
         await self._tidy(state.lowest_pos)
         return state.free - self._waiting

@@ -96,7 +96,9 @@ async def every_lane(conn: psycopg.AsyncConnection[DictRow], *, window: int) -> 
 
 @verb()
 def held() -> Steps[list[Row]]:
-    """What counts as load already: `seq`, `tenant_id`, `host`, `is_claimed`."""
+    """What counts as load already: `seq`, `tenant_id`, `host`; and `age_s`, how many seconds
+    ago its request was let go, by a claim or a permit (None: not yet).
+    """
     return (yield Statement("ready/held", {}))
 
 

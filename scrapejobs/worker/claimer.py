@@ -8,6 +8,7 @@ from uuid import UUID
 import psycopg
 
 from scrapejobs.domain.outcome import Cancelled, Outcome, Released, Stored, Temporary
+from scrapejobs.domain.politeness import SEND_WITHIN_S
 from scrapejobs.store import transitions
 from scrapejobs.store.link import Link
 from scrapejobs.store.orphans import orphans
@@ -59,6 +60,7 @@ class Claimer:
             transitions.claim(worker_id=self._worker_id, worker=self._worker, limit=free, lease_s=self._lease_s)
         )
         for row in rows:
+            row["send_by"] = asked + SEND_WITHIN_S
             held = Held(row, ends_at=asked + self._lease_s, deadline_at=self._slots.clock() + row["remaining_s"])
             self._slots.held[held.seq] = held
             held.task = asyncio.create_task(self._attempt(held), name=f"attempt-{held.seq}")

@@ -43,8 +43,8 @@ class FetchRunner:
         permit: Callable[[int, str], Awaitable[None]],
         ring: Ring = NO_KEYS,
     ) -> None:
-        """`permit` returns when the attempt of that fence may send a further request, to the host of that key; `ring`
-        opens the secrets of jobs.
+        """`permit` returns when the attempt of that fence may send a further request, or one that is late, to the host
+        of that key; `ring` opens the secrets of jobs.
         """
         self._fetcher = fetcher
         self._ring = ring
@@ -60,7 +60,9 @@ class FetchRunner:
         except Damaged:
             return _unreadable(claimed, "secrets_damaged")
         failpoints.reach("fetch", "begin")
-        fetched = await self._fetcher.fetch(request, permit=partial(self._permit, claimed["seq"]))
+        fetched = await self._fetcher.fetch(
+            request, permit=partial(self._permit, claimed["seq"]), send_by=claimed["send_by"]
+        )
         failpoints.reach("fetch", "done")
         if not isinstance(fetched, Fetched):
             return fetched

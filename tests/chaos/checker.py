@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tests.chaos.dossier import Dossier, dossiers_of
 from tests.chaos.history import History
 from tests.chaos.pages import KINDS, body_of, kind_of
+from tests.chaos.politeness import longest_pause_s, too_many
 from tests.chaos.recovery import recoveries_of, waits_of
 
 Rule = Callable[[Dossier], Iterator[str]]
@@ -28,6 +29,7 @@ class Verdict:
     orphans: tuple[str, ...]
     recoveries_s: tuple[float, ...] = ()
     longest_wait_s: float = 0.0
+    longest_pause_s: float = 0.0
 
     @property
     def slowest_recovery_s(self) -> float:
@@ -50,7 +52,8 @@ def check(history: History) -> Verdict:
         wrong_states=(
             *_each(dossiers, _wrong_end, _wrong_result, _wrong_attempts, _blamed, _wrong_calls),
             *_idle(history),
-            *_too_many_at_once(history),
+            *too_many(history),
+            *_paused(history),
             *_lost_attempts(history),
             *_too_late(recoveries_s, history.recovers_within_s),
             *history.left,
@@ -59,6 +62,7 @@ def check(history: History) -> Verdict:
         orphans=tuple(sorted(_orphans(history))),
         recoveries_s=recoveries_s,
         longest_wait_s=max(waits_of(dossiers, history.deeds), default=0.0),
+        longest_pause_s=_longest_pause_s(history),
     )
 
 
@@ -201,26 +205,21 @@ def _wrong_calls(dossier: Dossier) -> Iterator[str]:
         yield "somebody was called who had not asked for it"
 
 
-def _too_many_at_once(history: History) -> Iterator[str]:
-    """The host's slots, counted at the host itself (NFR-6)."""
-    moments: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
-    for hit in history.hits:
-        moments[hit.host].append((hit.at, 1))
-        if hit.ended_at is not None:
-            moments[hit.host].append((hit.ended_at, -1))
-    for host, changes in moments.items():
-        n_open = most = 0
-        for _, change in sorted(changes):
-            n_open += change
-            most = max(most, n_open)
-        if most > history.host_slots:
-            yield f"host {host} had {most} exchanges at once; it has {history.host_slots} slots"
-
-
 def _lost_attempts(history: History) -> Iterator[str]:
     for attempt in history.attempts if history.loses_no_attempt else ():
         if attempt.outcome == "lost":
             yield f"job {attempt.job_id}: {attempt.worker} lost attempt {attempt.number} and should have handed it back"
+
+
+def _longest_pause_s(history: History) -> float:
+    since, until = history.under_load
+    return longest_pause_s(history.hits, since=since, until=until)
+
+
+def _paused(history: History) -> Iterator[str]:
+    paused_s, most_s = _longest_pause_s(history), history.pauses_at_most_s
+    if most_s is not None and paused_s > most_s:
+        yield f"nothing reached the target for {paused_s:.2f} s, and {most_s:g} s are allowed"
 
 
 # ---- orphans, recovery

@@ -25,7 +25,8 @@ Between = Callable[["World"], AbstractContextManager[Mapping[str, str]]]
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What runs: how many of each role, and with which settings. `by_label` are settings of one member alone,
-    `host_slots` how many exchanges the target's hosts may have open.
+    `host_slots` how many exchanges the target's hosts may have open, `host_rate` and `host_burst` how many requests a
+    second they bear, and at once.
 
     `durable`: Postgres flushes, for faults that a machine's crash could be.
     """
@@ -36,6 +37,8 @@ class Layout:
     couriers: int = 1
     workers: int = 2
     host_slots: int = 3
+    host_rate: float = 1000.0
+    host_burst: float = 1000.0
     settings: Mapping[str, str] = field(default_factory=dict)
     by_label: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     durable: bool = False
@@ -47,7 +50,8 @@ class Fault:
     """One row of the catalogue. `about` ends the sentence "while load runs, ...".
 
     `seconds`: how long it is injected unless told otherwise. `shapes`: kinds of pages asked for, by weight; None is the
-    usual mix. `cancels` and `requeues`: their shares of what clients do. `recovers_within_s`: what a worker
+    usual mix. `cancels` and `requeues`: their shares of what clients do. `pauses_at_most_s`: while load runs, requests
+    reach the target without a longer pause. `recovers_within_s`: what a worker
     that is killed leaves starts elsewhere within so long (P9). `loses_no_attempt`: each worker hands back
     what it holds (P8). `is_quiet`: nothing is done to the service, so that the target sees as many requests as
     attempts are recorded (P4).
@@ -61,6 +65,7 @@ class Fault:
     shapes: Mapping[str, int] | None = None
     cancels: float = 0.06
     requeues: float = 0.04
+    pauses_at_most_s: float | None = None
     recovers_within_s: float | None = None
     loses_no_attempt: bool = False
     is_quiet: bool = False

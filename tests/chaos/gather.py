@@ -36,8 +36,10 @@ SELECT 'job ' || job_id || ' is still in ' || place AS what FROM (
 """
 
 
-def gather(world: World, load: Load, fault: Fault, *, since: float, crashes: tuple[str, ...]) -> History:
-    """The history of the round that began at `since` with this load."""
+def gather(
+    world: World, load: Load, fault: Fault, *, under_load: tuple[float, float], crashes: tuple[str, ...]
+) -> History:
+    """The history of the round whose load was on from and to these times."""
     tenants = list(load.tenants.values())
     with psycopg.connect(
         world.servers.environment["DATABASE_URL"], autocommit=True, row_factory=psycopg.rows.dict_row
@@ -54,11 +56,15 @@ def gather(world: World, load: Load, fault: Fault, *, since: float, crashes: tup
             objects=tuple(_objects(world.servers["s3"].directory / "scrapejobs", tenants)),
             hits=tuple(_hits(world.target.log, load.name)),
             calls=tuple(_calls(world.receiver.log, load.name)),
-            deeds=tuple(_deeds(world.journal.file, since)),
+            deeds=tuple(_deeds(world.journal.file, under_load[0])),
             given_up=frozenset(row["event_id"] for row in rows(GIVEN_UP)),
             left=tuple(row["what"] for row in rows(LEFT)),
             crashes=crashes,
+            under_load=under_load,
             host_slots=world.layout.host_slots,
+            host_rate=world.layout.host_rate,
+            host_burst=world.layout.host_burst,
+            pauses_at_most_s=fault.pauses_at_most_s,
             recovers_within_s=fault.recovers_within_s,
             loses_no_attempt=fault.loses_no_attempt,
             is_quiet=fault.is_quiet,

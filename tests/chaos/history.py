@@ -97,8 +97,9 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All of one round. `host_slots`: how many exchanges a host may have open; `left`: places that still hold a final
-    job, in words; `crashes`: deaths that nobody asked for, and what a fault itself found. The last three: see `Fault`.
+    """All of one round. `left`: places that still hold a final job, in words; `crashes`: deaths that nobody asked for,
+    and what a fault itself found; `under_load`: when the load was on, from and to. What a host bears: see `Layout`; the
+    last four: see `Fault`.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -112,7 +113,11 @@ class History:
     given_up: frozenset[str] = frozenset()
     left: tuple[str, ...] = ()
     crashes: tuple[str, ...] = ()
+    under_load: tuple[float, float] = (0.0, 0.0)
     host_slots: int = 8
+    host_rate: float = 1000.0
+    host_burst: float = 1000.0
+    pauses_at_most_s: float | None = None
     recovers_within_s: float | None = None
     loses_no_attempt: bool = False
     is_quiet: bool = False

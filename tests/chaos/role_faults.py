@@ -66,6 +66,25 @@ def kill_leader(world: World, rng: Random) -> None:
         world.supervisor.kill(world.leader())
 
 
+def kill_workers_and_leader(world: World, rng: Random) -> None:
+    """kill -9 of a worker about every two seconds, and of the dispatching scheduler in between."""
+    for turn in world.turns(0.5):
+        label = world.leader() if turn % 4 == 3 else rng.choice(world.supervisor.labels("worker"))
+        world.supervisor.wait_ready(label)
+        world.rest(rng.uniform(0.5, 2.0))
+        world.supervisor.kill(label)
+
+
+def retire_leader(world: World, rng: Random) -> None:
+    """SIGTERM to the dispatching scheduler, again and again, each time that both are ready."""
+    for _ in world.turns(0.5):
+        world.rest(rng.uniform(1.0, 2.0))
+        label = world.leader()
+        status = world.supervisor.stop(label)
+        assert status == 0, f"{label} left with {status} after SIGTERM"
+        world.supervisor.wait_ready(label)
+
+
 def stop_leader_past_its_lease(world: World, rng: Random) -> None:
     """The dispatching scheduler is stopped until the other one leads, and wakes up believing that it does."""
     for _ in world.turns(1.0):
@@ -106,6 +125,13 @@ DEFAULTS = {
     "SCRAPEJOBS_HEARTBEAT_S": "5",
 }
 SLOW = {"slow": 75, "page": 20, "cut": 5}  # so that a worker has several in hand
+STEADY = {"page": 70, "slow": 30}
+CROWDED = Layout(workers=8, host_slots=2, host_rate=2.0, host_burst=3.0)
+"""More jobs than the hosts bear, so that their limits are all that holds starts back."""
+SLOTS_ONLY = Layout(
+    workers=3, host_slots=1, host_rate=10.0, host_burst=3.0, settings={"SCRAPEJOBS_DISPATCH_LEASE_S": "5"}
+)
+"""As crowded, and a new dispatcher, whose buckets are empty, has a token for each host after a tenth of a second."""
 RACES = {"page": 50, "slow": 20, "gone": 30}
 
 FAULTS = (
@@ -141,6 +167,32 @@ FAULTS = (
         shapes=SLOW,
     ),
     Fault("leader-killed", "the dispatching one of two schedulers is killed", kill_leader),
+    Fault(
+        "limits-kept",
+        "one of eight workers is killed every two seconds, and the dispatching scheduler in between; hosts are crowded",
+        kill_workers_and_leader,
+        layout=CROWDED,
+        seconds=30.0,
+        shapes=STEADY,
+    ),
+    Fault(
+        "leader-lost",
+        "with the default lease of 5 s, the dispatching scheduler is killed; hosts are crowded",
+        kill_leader,
+        layout=SLOTS_ONLY,
+        seconds=40.0,
+        shapes={"slow": 1},
+        pauses_at_most_s=10.0,
+    ),
+    Fault(
+        "leader-retired",
+        "the dispatching scheduler gets SIGTERM; hosts are crowded",
+        retire_leader,
+        layout=SLOTS_ONLY,
+        seconds=20.0,
+        shapes={"slow": 1},
+        pauses_at_most_s=0.5,
+    ),
     Fault(
         "leader-stopped",
         "the dispatching scheduler is stopped past its lease and continued",

@@ -46,12 +46,13 @@ def run_round(world: World, fault: Fault, *, seed: int, seconds: float | None = 
     except AssertionError as error:
         found.append(str(error))
     finally:
+        under_load = since, time.time()
         load.stop()
     world.heal()
     world.drain()
     n_orphans = world.remove_orphans()
     crashes = (*world.supervisor.crashes[n_crashes:], *found)
-    history = gather(world, load, fault, since=since, crashes=crashes)
+    history = gather(world, load, fault, under_load=under_load, crashes=crashes)
     return Score(fault, seed, check(history), n_orphans, world.directory)
 
 

@@ -46,5 +46,6 @@ def in_words(score: Score) -> list[str]:
 def remarks(score: Score) -> str:
     """What the table has no column for."""
     recoveries_s = score.verdict.recoveries_s
-    said = f"the service removed {score.n_removed} orphans itself; {len(recoveries_s)} attempts interrupted"
+    said = f"the service removed {score.n_removed} orphans itself; longest pause at the target"
+    said += f" {score.verdict.longest_pause_s:.2f} s; {len(recoveries_s)} attempts interrupted"
     return f"{said}, half of them went on within {median(recoveries_s):.1f} s" if recoveries_s else said

@@ -58,7 +58,12 @@ class World:
         self.secret = new_secret(secrets.token_bytes(24))
         self.target = Beside("tests.chaos.target", directory / "target.jsonl", "--addresses", str(HOSTS))
         self.receiver = Beside("tests.chaos.receiver", directory / "receiver.jsonl", "--secret", self.secret)
-        settings = {**SHORT, "SCRAPEJOBS_HOST_CONCURRENCY": str(layout.host_slots), **layout.settings}
+        limits = {
+            "SCRAPEJOBS_HOST_CONCURRENCY": str(layout.host_slots),
+            "SCRAPEJOBS_HOST_RATE": str(layout.host_rate),
+            "SCRAPEJOBS_HOST_BURST": str(layout.host_burst),
+        }
+        settings = {**SHORT, **limits, **layout.settings}
         self.service = Service(servers, directory, **settings)
         self.supervisor = Supervisor(self.service, self.journal)
 

@@ -16,7 +16,7 @@ from scrapejobs.store.run import run_async
 from tests.integration.factories import WORKER, Conn, tell
 
 PACE = Pace(lease_s=3600.0, ready_ttl_s=2.0, alive_s=30.0, poll_s=5.0)
-WIDE = HostLimits(1000.0, 1000.0, 1000)
+WIDE = HostLimits(1e6, 1e6, 1000)
 CIRCUIT = CircuitPolicy(error_threshold=3, success_threshold=2, timeout_s=60.0)
 
 

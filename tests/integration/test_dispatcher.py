@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 
 from scrapejobs.domain.outcome import Temporary
 from scrapejobs.domain.picking import HostLimits
+from scrapejobs.domain.politeness import START_S
 from scrapejobs.store import dispatch, transitions
 from scrapejobs.store.run import run_async
 from tests.integration.factories import (
@@ -472,3 +473,23 @@ async def test_a_dispatcher_that_failed_before_it_was_stopped_hands_over_all_the
     await old.loop.aclose()
     await new.tick()
     assert new.loop.leads
+
+
+@pytest.mark.req("NFR-6")
+async def test_a_token_is_spent_only_when_its_request_must_have_reached_its_host(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    """With a token in 100 s the next job may start so long after the latest arrival of the one before; not after its
+    claim. The dispatcher's clock is set forward by a second, and tells.
+    """
+    await make_worker(conn, slots=9)
+    me = scheduler(default=HostLimits(0.01, 1.0, 9))
+    await make_job(conn, host="a")
+    await make_job(conn, host="a")
+    await me.tick()
+    await me.tick(after_s=100.1)
+    assert len(await claim(conn, 9)) == 1
+    await me.tick()
+    await me.tick(after_s=1.0)
+    told = await one(conn, "SELECT extract(epoch FROM until - started_at)::float8 AS after_s FROM crowded, lease")
+    assert told["after_s"] + 1.0 >= 100.0 + START_S

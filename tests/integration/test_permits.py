@@ -39,7 +39,7 @@ from tests.integration.schedulers import Scheduler, Schedulers, claim, end, take
 from tests.integration.test_worker import Worker, fetcher, ready
 
 A, B = "a.example", "b.example"
-ONE = HostLimits(1000.0, 1000.0, 1)
+ONE = HostLimits(1e6, 1e6, 1)
 
 
 class Asking:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from scrapejobs.adapters.fetcher import Fetcher
+from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.domain.outcome import Permanent
 from tests.integration.fetching import (
     failed,
@@ -138,3 +138,37 @@ async def test_a_job_that_follows_no_redirects_gets_the_redirect_itself(target: 
     target.answers["/"] = redirect("http://169.254.169.254/")
     outcome, _ = await fetched(fetcher, target.url("/"), follow_redirects=False)
     assert (outcome.status, outcome.exchange.redirects) == (302, ())
+
+
+@pytest.mark.req("NFR-6")
+async def test_a_first_request_that_is_late_is_not_sent_before_its_permit(target: RawTarget, fetcher: Fetcher) -> None:
+    target.answers["/"] = response(b"x")
+    asked, given = asyncio.Event(), asyncio.Event()
+
+    async def permit(host: str) -> None:
+        assert host == "127.0.0.1"
+        asked.set()
+        await given.wait()
+
+    now = asyncio.get_running_loop().time()
+    late = asyncio.create_task(fetcher.fetch(FetchRequest(target.url("/")), permit=permit, send_by=now - 1.0))
+    await asyncio.wait_for(asked.wait(), 30)
+    assert target.requests == []
+    given.set()
+    outcome = await late
+    assert isinstance(outcome, Fetched)
+    outcome.body.close()
+    assert len(target.requests) == 1
+
+
+@pytest.mark.req("NFR-6")
+async def test_a_first_request_in_time_needs_no_permit(target: RawTarget, fetcher: Fetcher) -> None:
+    target.answers["/"] = response(b"x")
+
+    async def permit(host: str) -> None:
+        raise AssertionError(f"a permit was asked for at {host}")
+
+    now = asyncio.get_running_loop().time()
+    outcome = await fetcher.fetch(FetchRequest(target.url("/")), permit=permit, send_by=now + 3600.0)
+    assert isinstance(outcome, Fetched)
+    outcome.body.close()

@@ -244,6 +244,24 @@ def test_more_open_exchanges_than_a_host_has_slots_are_wrong():
     assert len(check(at((1.0, None), (1.5, None), (9.0, 9.5))).wrong_states) == 1
 
 
+def test_more_requests_in_a_stretch_of_time_than_a_host_bears_are_wrong():
+    def at(*moments: float) -> History:
+        hits = [Hit("127.0.0.5", f"/page/r0-{n}", moment, moment) for n, moment in enumerate(moments)]
+        return replace(CLEAN, hits=(*CLEAN.hits, *hits), host_rate=2.0, host_burst=3.0)
+
+    assert check(at(1.0, 1.0, 1.0, 1.5, 2.0, 9.0, 9.0, 9.0)).is_clean
+    assert len(check(at(1.0, 1.0, 1.0, 1.0)).wrong_states) == 1  # four at once
+    assert check(at(1.0, 1.1, 1.1, 1.5, 2.0)).is_clean  # 5 in 1 s: 3 + 2
+    (what,) = check(at(1.0, 1.1, 1.1, 1.5, 1.9)).wrong_states  # 5 in 0.9 s: 3 + 1.8
+    assert "0.200 requests more" in what
+
+
+def test_a_pause_longer_than_is_allowed_is_wrong():
+    assert verdict_on(under_load=(12.0, 23.0)).longest_pause_s == 22.5 - 12.5
+    assert verdict_on(under_load=(12.0, 23.0), pauses_at_most_s=10.0).is_clean
+    assert len(verdict_on(under_load=(12.0, 23.0), pauses_at_most_s=9.9).wrong_states) == 1
+
+
 def test_a_place_that_still_holds_a_job_and_a_crash_are_wrong():
     assert verdict_on(left=("job j1 is still in lease",)).wrong_states == ("job j1 is still in lease",)
     assert verdict_on(crashes=("worker-0 ended with 1",)).wrong_states == ("worker-0 ended with 1",)

@@ -285,7 +285,7 @@ def test_crowded_host_takes_every_second_turn_of_a_tenant_and_not_more():
     fill(pick, [(NORMAL, 1, "hot")] * 100 + [(NORMAL, 2, "hot")] * 100)
     fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=200)
     for seq in (900, 901):
-        pick.hold(0.0, seq=seq, tenant=9, host="hot", is_claimed=True)
+        pick.hold(0.0, seq=seq, tenant=9, host="hot", arrives_at=0.0)
     seqs = pick.pick(0.0, 50)  # all but the hot host, at which both tenants wait now
     fill(pick, [(NORMAL, 1, f"quiet-{n}") for n in range(50)], first=300)
     for seq in (900, 901, *seqs):
@@ -469,11 +469,24 @@ def test_new_leader_takes_its_buckets_for_empty_at_its_birth():
 
 
 @pytest.mark.req("NFR-6")
+def test_leader_that_begins_to_count_later_has_no_tokens_from_before():
+    """It was born at 0 and read for five seconds; the request of entry 90 is at its host at 5.5 at the latest."""
+    pick = picker(limits={"a": HostLimits(rate=1.0, burst=9.0)}, cold_start_at=0.0)
+    fill(pick, [(NORMAL, 1, "a")] * 9)
+    pick.empty_buckets(5.0)
+    pick.hold(5.0, seq=90, tenant=1, host="a", arrives_at=5.5)
+    pick.hold(5.0, seq=91, tenant=1, host="a", arrives_at=4.9)
+    pick.hold(5.0, seq=92, tenant=1, host="a", arrives_at=None)
+    assert pick.pick(7.9, 9) == []  # two tokens: one was spent, one is set aside
+    assert pick.pick(8.1, 9) == [0]
+
+
+@pytest.mark.req("NFR-6")
 def test_what_a_former_leader_handed_out_holds_its_slot_until_it_ends():
     pick = picker(limits={"a": HostLimits(concurrency=2)}, shares={1: TenantShare(max_running=2)})
     fill(pick, [(NORMAL, 1, "a"), (NORMAL, 1, "b")])
-    pick.hold(0.0, seq=90, tenant=2, host="a", is_claimed=True)
-    pick.hold(0.0, seq=91, tenant=1, host="a", is_claimed=False)
+    pick.hold(0.0, seq=90, tenant=2, host="a", arrives_at=0.0)
+    pick.hold(0.0, seq=91, tenant=1, host="a", arrives_at=None)
     assert set(pick.outstanding) == {90, 91}
     assert pick.pick(0.0, 9) == [1]
     pick.finish(0.0, 1)
@@ -514,7 +527,7 @@ def test_cancelled_entries_cost_their_tenant_and_their_queue_no_turns():
 @pytest.mark.req("NFR-6")
 def test_token_of_a_former_leaders_entry_is_not_given_back_twice():
     pick = picker(limits={"a": HostLimits(rate=0.001, burst=5.0)}, cold_start_at=0.0)
-    pick.hold(0.0, seq=90, tenant=1, host="a", is_claimed=False)
+    pick.hold(0.0, seq=90, tenant=1, host="a", arrives_at=None)
     fill(pick, [(NORMAL, 1, "a")])
     pick.give_back(0.0, 90)
     assert pick.pick(0.0, 1) == []
@@ -675,7 +688,7 @@ def test_tenant_whose_turn_is_rare_does_not_gather_the_room_of_a_crowded_host():
 def test_entries_that_are_cancelled_take_their_promises_with_them():
     pick = picker(limits={"a": HostLimits(concurrency=4)})
     for seq in (90, 91, 92, 93):
-        pick.hold(0.0, seq=seq, tenant=9, host="a", is_claimed=True)
+        pick.hold(0.0, seq=seq, tenant=9, host="a", arrives_at=0.0)
     fill(pick, [(NORMAL, 1, "a")] * 3 + [(LOW, 2, "a")] * 9)
     assert pick.pick(0.0, 9) == []  # both wait
     for seq in (90, 91, 92, 93):

@@ -61,6 +61,31 @@ def test_nor_does_any_when_jobs_are_claimed_long_after_they_were_handed_out(
 
 
 @pytest.mark.req("NFR-6")
+@settings(max_examples=200, deadline=None)
+@given(
+    rate=st.floats(0.1, 50),
+    burst=st.integers(1, 5),
+    most_s=st.floats(0, 0.5),
+    steps=st.lists(st.tuples(st.floats(0, 0.5), st.floats(0, 1)), min_size=2, max_size=40),
+)
+def test_nor_does_the_host_however_long_each_request_is_on_its_way(
+    rate: float, burst: int, most_s: float, steps: list[tuple[float, float]]
+):
+    """Each request reaches its host within `most_s` of its claim, and its token is spent as of then."""
+    gate, now, hits = Gate(HostLimits(rate=rate, burst=float(burst))), 0.0, list[float]()
+    for wait_s, part in steps:
+        now += wait_s
+        if gate.room(now) >= 1:
+            gate.start()
+            gate.claimed(now + most_s)
+            hits.append(now + part * most_s)
+    hits.sort()
+    for first, since in enumerate(hits):
+        for last in range(first, len(hits)):
+            assert last - first + 1 <= burst + rate * (hits[last] - since) + 1e-6
+
+
+@pytest.mark.req("NFR-6")
 def test_bucket_fills_with_its_rate_up_to_its_burst():
     bucket = TokenBucket(rate=2.0, burst=3.0, empty_at=10.0)
     assert [bucket.level(now) for now in (10.0, 10.5, 11.25, 99.0)] == [0.0, 1.0, 2.5, 3.0]
