@@ -79,6 +79,7 @@ class Config(BaseSettings):
     surface: Literal["all", "intake", "query"] = "all"
     gateway_threads: Annotated[int, Field(ge=1, le=64)] = 4
     body_timeout_s: PositiveFloat = 10.0
+    job_cache_s: Annotated[float, Field(ge=0, le=60)] = 2.0
     grace_s: PositiveFloat = 25.0
     failpoint: str | None = None
 

@@ -5,7 +5,10 @@ from typing import Any
 
 from django.urls import reverse_lazy
 from psycopg.conninfo import conninfo_to_dict
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
+from scrapejobs.adapters.job_cache import PATIENCE_S
 from scrapejobs.config import STANDSTILL, load_or_exit
 
 CONFIG = load_or_exit()
@@ -61,7 +64,13 @@ CACHES = {
     "default": {
         "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": CONFIG.redis_url.get_secret_value(),
-        "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer", "IGNORE_EXCEPTIONS": True},
+        "OPTIONS": {
+            "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
+            "IGNORE_EXCEPTIONS": True,
+            "SOCKET_CONNECT_TIMEOUT": PATIENCE_S,
+            "SOCKET_TIMEOUT": PATIENCE_S,
+            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0)},
+        },
     }
 }
 

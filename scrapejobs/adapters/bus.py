@@ -7,7 +7,7 @@ when Valkey is away: nothing that was promised may depend on it (P10).
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 from uuid import UUID
 
@@ -16,11 +16,14 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from scrapejobs.adapters.job_cache import key_of
+
 Topic = Literal["submitted", "queued", "limits", "ready", "asked", "permitted", "delayed", "finished", "delivery"]
 """What there may be work in, for the loops that wait for it: see their `wakes_on`."""
 
 WAKE: Final = "scrapejobs:wake"
 CANCEL: Final = "scrapejobs:cancel"
+FINISHED: Final = "scrapejobs:finished"
 
 _PATIENCE_S: Final = 0.1
 _REST_AFTER_FAILURE_S: Final = 1.0
@@ -43,11 +46,18 @@ class SyncBus:
         """Tells the worker that runs a job to let go of it."""
         self._send(CANCEL, str(job_id))
 
+    def forget(self, job_id: UUID) -> None:
+        """Removes the cached answer about a job, so that who changed it reads what is."""
+        self._ask(lambda: self._client.delete(key_of(job_id)))
+
     def _send(self, channel: str, message: str) -> None:
+        self._ask(lambda: self._client.publish(channel, message))
+
+    def _ask(self, ask: Callable[[], object]) -> None:
         if time.monotonic() < self._rest_until:
             return
         try:
-            self._client.publish(channel, message)
+            ask()
         except (redis.RedisError, OSError):
             self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
 
@@ -87,6 +97,18 @@ class Bus:
                 await pipe.execute()
         except (redis.RedisError, OSError):
             self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
+
+    async def finished(self, job_ids: Sequence[UUID]) -> int:
+        """Removes the cached answers about jobs that have ended, and tells who waits for them; how many there were."""
+        if not job_ids or time.monotonic() < self._rest_until:
+            return 0
+        try:
+            removed = await self._client.delete(*map(key_of, job_ids))
+            await self._client.publish(FINISHED, " ".join(map(str, job_ids)))
+        except (redis.RedisError, OSError):
+            self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
+            return 0
+        return int(removed)
 
     async def listen(self) -> None:
         """Hears hints until cancelled; connects again whenever the connection is lost."""

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from scrapejobs.adapters.bus import SyncBus
 from scrapejobs.adapters.endpoints import egress_policy
+from scrapejobs.adapters.job_cache import JobCache, django_connection
 from scrapejobs.adapters.limiter import Limiter
 from scrapejobs.config import Config
 from scrapejobs.domain.addresses import EgressPolicy
@@ -20,6 +21,7 @@ class Context:
     bus: SyncBus
     ring: Ring
     limiter: Limiter
+    cache: JobCache
 
 
 @cache
@@ -31,4 +33,5 @@ def context() -> Context:
         bus=SyncBus(config.redis_url.get_secret_value()),
         ring=Ring(config.sealing_texts),
         limiter=Limiter(config.redis_url.get_secret_value(), share=1 / config.gateways),
+        cache=JobCache(django_connection),
     )

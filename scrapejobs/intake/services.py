@@ -139,6 +139,7 @@ def cancel(job_id: UUID, *, tenant_id: int, context: Context) -> None:
         raise Problem("already-final", f"the job has {done.final}", members={"job_status": done.final})
     if done.running_on:
         context.bus.cancelled(job_id)
+    context.bus.forget(job_id)
     context.bus.wake("finished")
 
 
@@ -153,6 +154,7 @@ def requeue(job_id: UUID, *, tenant_id: int, context: Context) -> None:
         raise Problem("not-failed")
     if done == "erased":
         raise Problem("secrets-erased")
+    context.bus.forget(job_id)
     context.bus.wake("submitted")
 
 

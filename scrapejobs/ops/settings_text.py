@@ -26,6 +26,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "surface": "Which part of the API a gateway serves: intake (writes), query (reads), or all with the admin.",
             "gateway_threads": "How many requests a gateway answers at once.",
             "body_timeout_s": "How long a request's body may take to come; then 408.",
+            "job_cache_s": "How old an answer about a job that may still change can be; 0: no cache.",
             "grace_s": "How long a process may drain after SIGTERM.",
             "failpoint": "For tests of crashes only: where a process kills itself, such as `report:committed`.",
         },

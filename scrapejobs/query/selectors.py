@@ -28,11 +28,6 @@ def row_of(job_id: UUID, *, tenant_id: int) -> Row:
     return row
 
 
-def read_job(job_id: UUID, *, tenant_id: int, config: Config) -> Job:
-    """One job, with what it waits for (FR-4)."""
-    return _rendered([row_of(job_id, tenant_id=tenant_id)], tenant_id, config)[0]
-
-
 def read_page(query: ListQuery, *, tenant_id: int, config: Config) -> JobPage:
     """One page (FR-6). Raises `Problem` invalid-cursor."""
     wanted = _filter_of(query)
@@ -43,7 +38,7 @@ def read_page(query: ListQuery, *, tenant_id: int, config: Config) -> JobPage:
     is_last, ids = len(ids) <= query.limit, ids[: query.limit]
     rows = run(jobs.view(ids, tenant_id=tenant_id)) if ids else []
     return JobPage(
-        items=_rendered(rows, tenant_id, config),
+        items=rendered(rows, tenant_id, config),
         next_cursor=None if is_last else cursor.issue(ids[-1], secret=secret, **bound),
     )
 
@@ -77,7 +72,7 @@ def read_events(query: EventQuery, *, tenant_id: int, config: Config) -> EventPa
     return EventPage([event_of(row) for row in rows], cursor.issue(last.token, **bound))
 
 
-def _rendered(rows: Sequence[Row], tenant_id: int, config: Config) -> list[Job]:
+def rendered(rows: Sequence[Row], tenant_id: int, config: Config) -> list[Job]:
     """Rows as jobs. What hinders those in the queue is looked up once for all."""
     hosts = {row["host"] for row in rows if is_in_queue(row)}
     found = run(jobs.hindrances(hosts, tenant_id=tenant_id, alive_s=config.alive_s)) if hosts else None

@@ -142,6 +142,20 @@ def delivery_tried(
     write("delivery_tried", job_id=job_id, event_id=event_id, outcome=outcome, status=status, error=error)
 
 
+def job_read(source: Literal["cache", "fill", "database"], *, age_s: float | None = None) -> None:
+    """A single job was read: from the cache, where it was `age_s` old; from Postgres to fill it; or past it, because
+    Valkey is away or somebody was filling. Metric only.
+    """
+    metrics.JOB_READS.labels(source).inc()
+    if age_s is not None:
+        metrics.JOB_READ_AGE.observe(age_s)
+
+
+def stale_answers(n: int) -> None:
+    """The cache still had `n` answers from before their jobs' ends, when these were told. Metric only."""
+    metrics.STALE_ANSWERS.inc(n)
+
+
 def endpoint_switched_off(tenant_id: int, *, origin: str, reason: str) -> None:
     """A tenant's endpoint gets no more events: it said 410 (`gone`), or took none for long (`failing`)."""
     metrics.ENDPOINT_CHANGES.labels("off").inc()

@@ -31,6 +31,18 @@ DELIVERIES: Final = Counter("scrapejobs_deliveries_total", "Webhook calls, by ou
 ENDPOINT_CHANGES: Final = Counter(
     "scrapejobs_endpoint_changes_total", "Webhook endpoints switched off, or on by a delivery.", ["change"]
 )
+JOB_READS: Final = Counter(
+    "scrapejobs_job_reads_total", "Reads of single jobs, by where they were answered.", ["source"]
+)
+JOB_READ_AGE: Final = Histogram(
+    "scrapejobs_job_read_age_seconds",
+    "How old the answers out of the cache about jobs were.",
+    buckets=(0.1, 0.5, 1, 2, 3, 10, 60, 3600, 86_400),
+)
+STALE_ANSWERS: Final = Counter(
+    "scrapejobs_stale_answers_total",
+    "Cached answers that were there when the ends of their jobs were told.",
+)
 STORE_FAILURES: Final = Counter(
     "scrapejobs_store_failures_total", "Tries to store a fetched answer that the object store did not take."
 )

@@ -60,6 +60,8 @@ TOLD = {
         "warning",
         {"job_id": JOB, "event_id": EVENT, "outcome": "given_up", "status": 500, "error": None},
     ),
+    "job_read": (lambda: events.job_read("cache", age_s=0.5), None, {}),
+    "stale_answers": (lambda: events.stale_answers(1), None, {}),
     "endpoint_switched_off": (
         lambda: events.endpoint_switched_off(7, origin="https://me.example", reason="gone"),
         "warning",
@@ -138,6 +140,8 @@ def test_every_event_has_a_promise_in_words_and_a_test():
         ("attempt_ended", "scrapejobs_attempts_total", {"class": "temporary", "code": "timeout"}),
         ("job_settled", "scrapejobs_jobs_settled_total", {"state": "failed"}),
         ("delivery_tried", "scrapejobs_deliveries_total", {"outcome": "given_up"}),
+        ("job_read", "scrapejobs_job_reads_total", {"source": "cache"}),
+        ("stale_answers", "scrapejobs_stale_answers_total", {}),
         ("endpoint_switched_off", "scrapejobs_endpoint_changes_total", {"change": "off"}),
         ("endpoint_switched_on", "scrapejobs_endpoint_changes_total", {"change": "on"}),
         ("store_unavailable", "scrapejobs_store_failures_total", {}),
