@@ -9,11 +9,13 @@ import asyncio
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.queue import probes
-from benchmarks.queue.stand import Counter, Stand, rate_of, seed_entries, seed_ours, seed_peers, stand
+from benchmarks.queue.cost import servers_of, spent
+from benchmarks.queue.stand import Counter, Stand, rate_of, seed_entries, seed_ours, seed_peers, stand, wait_for
 
 SECONDS = 8.0
 SHORT, DEEP, PAUSED = 120_000, 1_000_000, 400_000
@@ -59,6 +61,26 @@ def drain(stand: Stand) -> None:
         for name in ("raw", "pgqueuer", "procrastinate"):
             theirs = peer(stand, name, at_once=slots, workers=workers)
             show(f"  {name}", theirs, f"ours is {mine / theirs:.2f} x")
+
+
+def cost(stand: Stand) -> None:
+    """Where the time of a drain goes: microseconds of processor time a job, of all processes of each kind."""
+    for what, slots, workers in (("20 slots", SLOTS, 1), ("tuned", TUNED_SLOTS, TUNED_WORKERS)):
+        seed_ours(stand, SHORT)
+        scheduler = stand.start("manage.py", "run_role", "scheduler", "--metrics-port", "0")
+        crew = [stand.start("-m", "benchmarks.queue.worker", str(slots)) for _ in range(workers)]
+        with stand.connect() as conn:
+            wait_for(lambda: _count(conn))
+            kinds = {"scheduler": [scheduler.pid], "workers": [worker.pid for worker in crew]}
+            kinds["Postgres"] = servers_of(conn)
+            before, start = {kind: spent(pids) for kind, pids in kinds.items()}, _count(conn)
+            time.sleep(SECONDS)
+            n = _count(conn) - start
+            us = {kind: spent(pids).since(before[kind]) / n for kind, pids in kinds.items()}
+        stand.stop_all()
+        show(f"drain, {what}", n / SECONDS, f"{sum(us.values()):.0f} us of processor time a job")
+        for kind, share in us.items():
+            print(f"  {kind:40} {share:9.0f} us a job", flush=True)
 
 
 def depth(stand: Stand) -> None:
@@ -136,6 +158,7 @@ LANES = {
 
 CELLS: dict[str, Callable[[Stand], None]] = {
     "drain": drain,
+    "cost": cost,
     "depth": depth,
     "rebuild": rebuild,
     "snapshot": snapshot,

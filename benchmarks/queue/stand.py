@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
 
 from scrapejobs.adapters import embedded
+from scrapejobs.store import partitions
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTGRES = {"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "work_mem": "32MB"}
 TENANTS, HOSTS = 60, 400
+DAYS_KEPT = 30
 SEEDS = {"pgqueuer": 3, "procrastinate": 1, "raw": 8}
 """How many times as many jobs each is given, so that none runs dry: the bare loop is the fastest."""
 
@@ -82,10 +85,19 @@ def stand() -> Iterator[Stand]:
             here = Stand(environment)
             try:
                 subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+                _make_past_days(here)
                 yield here
             finally:
                 here.stop_all()
                 servers.stop()
+
+
+def _make_past_days(stand: Stand) -> None:
+    """Partitions of the days that retention would have kept: what a statement finds after the first month."""
+    today = datetime.now(UTC).date()
+    with stand.connect() as conn:
+        for statement in partitions.create_statements(today - timedelta(days=DAYS_KEPT), days_ahead=DAYS_KEPT):
+            conn.execute(statement)
 
 
 def seed_ours(stand: Stand, n: int, *, paused: int = 0) -> None:
