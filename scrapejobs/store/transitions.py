@@ -159,6 +159,8 @@ def report(
     fence that is absent had lost its lease, and changed nothing (NFR-4). `is_busy`: nothing is changed either, for
     somebody holds the job's row; to be told again.
     """
+    if not attempts:
+        return {}
     reports = rows_of(attempts, policy=policy, random=random)
     job_ids = sorted({attempt.job_id for attempt in attempts})
     bounds = {"first_id": job_ids[0], "last_id": job_ids[-1]}

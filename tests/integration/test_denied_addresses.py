@@ -246,9 +246,9 @@ async def test_no_delivery_reaches_a_denied_address(
     client = WebhookClient(policy(), dns_timeout_s=2.0, timeout_s=5.0, user_agent="test", lookup=Names(names))
     urls = [f"http://{host}:{inside.port}/" for host in (*names, DENIED[0], f"[::ffff:{DENIED[0]}]")]
     for url in (*urls, HOOK.replace("hooks.example", "hooks.example.com")):
-        answer = await client.post(url, event_id="e", secret="whsec_" + "c2VjcmV0" * 4, body=b"{}")
+        answer = await client.post(url, event_id="e", secrets=["whsec_" + "c2VjcmV0" * 4], body=b"{}")
         assert (answer.status, answer.error) == (None, "blocked_address"), url
-    moved = await client.post(target.url("/go"), event_id="e", secret="whsec_" + "c2VjcmV0" * 4, body=b"{}")
+    moved = await client.post(target.url("/go"), event_id="e", secrets=["whsec_" + "c2VjcmV0" * 4], body=b"{}")
     assert moved.status == 302
     assert inside.taken == []
     assert addresses(dials) & {*DENIED, "10.0.0.1"} == set()

@@ -176,7 +176,7 @@ async def test_deliveries_go_through_it_too(proxy: Proxy, target: RawTarget) -> 
         proxy=EgressProxy.of(f"http://127.0.0.9:{proxy.port}"),
     )
     secret = "whsec_" + "c2VjcmV0" * 4
-    answer = await client.post(target.url("/", host="a.example"), event_id="e", secret=secret, body=b"{}")
+    answer = await client.post(target.url("/", host="a.example"), event_id="e", secrets=[secret], body=b"{}")
     assert answer.is_success
     assert proxy.asked == [f"127.0.0.1:{target.port}"]
 
