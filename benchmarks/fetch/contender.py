@@ -58,7 +58,8 @@ async def ours(url: str, *, at_once: int, pages: int, store: str | None) -> None
     async def permit(_seq: int, _host: str) -> None:
         """A permit for every request."""
 
-    fetcher = Fetcher(FetchLimits(policy=EgressPolicy(allow=(ip_network("127.0.0.0/8"),))))
+    policy = EgressPolicy(allow=(ip_network("127.0.0.0/8"),))
+    fetcher = Fetcher(FetchLimits(policy=policy, connect_timeout_s=600.0))
     objects = ObjectStore(store or "http://127.0.0.1:1", bucket=BUCKET, region="us-east-1", key=KEY, secret=SECRET)
     runner = FetchRunner(fetcher, objects, permit)
 

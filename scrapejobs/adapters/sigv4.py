@@ -22,14 +22,18 @@ class Signer:
         self._day = ""
         self._day_key = b""
 
-    def headers(self, method: str, path: str, *, host: str, sha256: str, now: datetime) -> dict[str, str]:
-        """The headers that sign a request without a query: `path` is already percent-encoded, `now` is in UTC."""
+    def headers(
+        self, method: str, path: str, *, host: str, sha256: str, now: datetime, query: str = ""
+    ) -> dict[str, str]:
+        """The headers that sign a request. `path` and `query` are already percent-encoded, the query's fields in
+        order and each with its `=`; `now` is in UTC.
+        """
         stamp = now.strftime("%Y%m%dT%H%M%SZ")
         day = stamp[:8]
         signed = {"host": host, "x-amz-content-sha256": sha256, "x-amz-date": stamp}
         names = ";".join(signed)
         lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-        canonical = f"{method}\n{path}\n\n{lines}\n{names}\n{sha256}"
+        canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{sha256}"
         scope = f"{day}/{self._region}/s3/aws4_request"
         hashed = hashlib.sha256(canonical.encode()).hexdigest()
         to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashed}"

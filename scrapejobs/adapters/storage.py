@@ -5,8 +5,6 @@ first needed and blocks: in an event loop call it in a thread.
 """
 
 import asyncio
-import base64
-import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -14,17 +12,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import IO, TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.payload import IOBasePayload
 from yarl import URL
 
 from scrapejobs import failpoints
+from scrapejobs.adapters.parts import PART_BYTES, md5_of, put_in_parts
 from scrapejobs.adapters.sigv4 import EMPTY_SHA256, Signer, object_path
 from scrapejobs.adapters.spool import INLINE_BYTES
 from scrapejobs.config import Config
+from scrapejobs.domain.content_type import attachment
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -33,6 +33,7 @@ SMALL_BYTES = 1024 * 1024  # up to this a body is sent from memory
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 30.0
 SLOWEST_PUT_BYTES_S = 256 * 1024
+SINGLE_PUT_BYTES = 64 * 1024 * 1024  # more than this goes in parts
 
 failpoints.declare("put", "begin", "done")
 
@@ -92,15 +93,31 @@ class ObjectStore:
         The object can be read when this returns. Raises `StorageUnavailable`. The file stays the caller's.
         """
         failpoints.reach("put", "begin")
+        if size > SINGLE_PUT_BYTES:
+            await self._put_in_parts(key, file, content_type=content_type or _LINK_TYPE)
+        else:
+            await self._put_whole(key, file, size=size, sha256=sha256, content_type=content_type or _LINK_TYPE)
+        failpoints.reach("put", "done")
+
+    async def _put_whole(self, key: str, file: IO[bytes], *, size: int, sha256: str, content_type: str) -> None:
         # Not every store checks the hash that a signature names (rclone does not); RFC 1864 is checked by all of them.
-        md5 = await asyncio.to_thread(_md5, file) if size > INLINE_BYTES else _md5(file)
-        headers = {"Content-Type": content_type or _LINK_TYPE, "Content-Length": str(size), "Content-MD5": md5}
+        md5 = await asyncio.to_thread(md5_of, file) if size > INLINE_BYTES else md5_of(file)
+        headers = {"Content-Type": content_type, "Content-Length": str(size), "Content-MD5": md5}
         # Both kinds can be sent again when the store has closed a kept connection; an iterator could not.
         data = file.read() if size <= SMALL_BYTES else IOBasePayload(file)
         timeout_s = ANSWER_TIMEOUT_S + size / SLOWEST_PUT_BYTES_S
         async with self._request("PUT", key, sha256, timeout_s=timeout_s, headers=headers, data=data) as answer:
             _check(answer)
-        failpoints.reach("put", "done")
+
+    async def _put_in_parts(self, key: str, file: IO[bytes], *, content_type: str) -> None:
+        @asynccontextmanager
+        async def ask(method: str, **more: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+            timeout_s = ANSWER_TIMEOUT_S + PART_BYTES / SLOWEST_PUT_BYTES_S
+            async with self._request(method, key, timeout_s=timeout_s, **more) as answer:
+                _check(answer)
+                yield answer
+
+        await put_in_parts(ask, file, content_type=content_type)
 
     async def head(self, key: str) -> int | None:
         """The size of an object in bytes, None when there is none. Raises `StorageUnavailable`."""
@@ -127,7 +144,7 @@ class ObjectStore:
         params = {
             "Bucket": self._bucket,
             "Key": key,
-            "ResponseContentDisposition": _attachment(filename),
+            "ResponseContentDisposition": attachment(filename),
             "ResponseContentType": _LINK_TYPE,
         }
         return self._public_s3.generate_presigned_url("get_object", Params=params, ExpiresIn=int(expires_s))
@@ -181,14 +198,14 @@ class ObjectStore:
         sha256: str = EMPTY_SHA256,
         *,
         timeout_s: float = ANSWER_TIMEOUT_S,
+        query: str = "",
         headers: dict[str, str] | None = None,
-        data: bytes | IOBasePayload | None = None,
+        data: bytes | IO[bytes] | IOBasePayload | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        url = URL(self._endpoint + object_path(self._bucket, key), encoded=True)
+        path, now = object_path(self._bucket, key), self._clock() + self._store_is_ahead
+        url = URL(self._endpoint + path + (f"?{query}" if query else ""), encoded=True)
         host = urlsplit(self._endpoint).netloc
-        signed = self._signer.headers(
-            method, url.raw_path, host=host, sha256=sha256, now=self._clock() + self._store_is_ahead
-        )
+        signed = self._signer.headers(method, path, query=query, host=host, sha256=sha256, now=now)
         try:
             async with (
                 asyncio.timeout(timeout_s),
@@ -267,24 +284,9 @@ def object_store(config: Config) -> ObjectStore:
     )
 
 
-def _md5(file: IO[bytes]) -> str:
-    """The hash of the rest of a file as RFC 1864 writes it; the file stands where it stood."""
-    start, digest = file.tell(), hashlib.md5(usedforsecurity=False)
-    while piece := file.read(SMALL_BYTES):
-        digest.update(piece)
-    file.seek(start)
-    return base64.b64encode(digest.digest()).decode()
-
-
 def _check(answer: aiohttp.ClientResponse) -> None:
     if not answer.ok:
         raise StorageUnavailable(f"the object store answered {answer.status} to {answer.method}")
-
-
-def _attachment(filename: str) -> str:
-    """RFC 6266: a plain name for old readers and the exact one in UTF-8."""
-    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
 @contextmanager

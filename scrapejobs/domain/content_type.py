@@ -1,6 +1,7 @@
-"""The Content-Type header, read for what is safe to store (RFC 9110, section 8.3)."""
+"""The Content-Type header, read for what is safe to store (RFC 9110, section 8.3), and how a result is handed out."""
 
 import re
+from urllib.parse import quote
 
 _NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE = re.compile(rf"[ \t]*({_NAME}/{_NAME})[ \t]*(?:;|$)")
@@ -22,3 +23,9 @@ def charset_of_mark(start: bytes) -> str | None:
     section 6). None without one.
     """
     return next((charset for mark, charset in _MARKS if start.startswith(mark)), None)
+
+
+def attachment(filename: str) -> str:
+    """A Content-Disposition (RFC 6266): a plain name for old readers and the exact one in UTF-8."""
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in filename)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"

@@ -15,7 +15,9 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.adapters.storage import SINGLE_PUT_BYTES, ObjectStore, StorageUnavailable
+from tests.chaos import troubles
+from tests.chaos.proxy import proxy_to
 from tests.integration.object_stores import object_store, put
 
 
@@ -53,6 +55,34 @@ async def test_a_put_body_comes_back_through_its_link_byte_for_byte(store: Objec
     status, body, _ = await download(link)
     assert status == 200
     assert body == data
+
+
+@pytest.mark.req("FR-8")
+@pytest.mark.parametrize("more", [1, 5 * 1024 * 1024])
+async def test_a_very_large_body_goes_in_parts_and_comes_back_whole(store: ObjectStore, more: int) -> None:
+    data = os.urandom(1024 * 1024) * (SINGLE_PUT_BYTES // (1024 * 1024)) + os.urandom(more)
+    key = f"2026-11-30/7/{uuid4()}/1"
+    await put(store, key, data)
+    assert await store.head(key) == len(data)
+    link = await asyncio.to_thread(store.presign_get, key, expires_s=60, filename="page")
+    _, body, _ = await download(link)
+    assert hashlib.sha256(body).digest() == hashlib.sha256(data).digest()
+
+
+@pytest.mark.req("P3")
+async def test_of_an_upload_in_parts_that_breaks_off_no_object_is_left(object_store_url: str) -> None:
+    key = f"2026-11-30/7/{uuid4()}/1"
+    data = bytes(SINGLE_PUT_BYTES + 1)
+    with proxy_to(object_store_url) as proxy:
+        store = object_store(proxy.url)
+        proxy.bring(troubles.CutPut(after_bytes=1024 * 1024))
+        with pytest.raises(StorageUnavailable):
+            await put(store, key, data)
+        proxy.heal()
+        assert await store.head(key) is None
+        await put(store, key, data)
+        assert await store.head(key) == len(data)
+        await store.close()
 
 
 @pytest.mark.req("FR-8")
