@@ -7,7 +7,7 @@ when Valkey is away: nothing that was promised may depend on it (P10).
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 from uuid import UUID
 
@@ -71,6 +71,7 @@ class Bus:
         *,
         on_wake: Callable[[str], None],
         on_cancel: Callable[[UUID], None] | None = None,
+        on_finished: Callable[[list[str]], None] | None = None,
         on_change: Callable[[bool], None] = lambda _: None,
         ping_s: float = 5.0,
     ) -> None:
@@ -81,6 +82,7 @@ class Bus:
         self._hearing = redis.asyncio.Redis.from_url(url, socket_connect_timeout=1.0, retry=None)
         self._on_wake = on_wake
         self._on_cancel = on_cancel
+        self._on_finished = on_finished
         self._on_change = on_change
         self._ping_s = ping_s
         self._rest_until = 0.0
@@ -98,13 +100,19 @@ class Bus:
         except (redis.RedisError, OSError):
             self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
 
-    async def finished(self, job_ids: Sequence[UUID]) -> int:
-        """Removes the cached answers about jobs that have ended, and tells who waits for them; how many there were."""
-        if not job_ids or time.monotonic() < self._rest_until:
+    async def finished(self, jobs: Mapping[UUID, int]) -> int:
+        """Removes the cached answers about jobs that have ended, and tells who waits for them; how many there were.
+        `jobs`: of which tenant each is. What is told are topics: `job:ID`, `tenant:ID`.
+        """
+        if not jobs or time.monotonic() < self._rest_until:
             return 0
         try:
-            removed = await self._client.delete(*map(key_of, job_ids))
-            await self._client.publish(FINISHED, " ".join(map(str, job_ids)))
+            removed = await self._client.delete(*map(key_of, jobs))
+            topics = [
+                *(f"job:{job_id}" for job_id in jobs),
+                *(f"tenant:{tenant_id}" for tenant_id in set(jobs.values())),
+            ]
+            await self._client.publish(FINISHED, " ".join(topics))
         except (redis.RedisError, OSError):
             self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
             return 0
@@ -126,7 +134,8 @@ class Bus:
 
     async def _hear(self) -> None:
         async with self._hearing.pubsub() as pubsub:
-            await pubsub.subscribe(WAKE, *([CANCEL] if self._on_cancel else []))
+            wanted = {CANCEL: self._on_cancel, FINISHED: self._on_finished}
+            await pubsub.subscribe(WAKE, *(channel for channel, hear in wanted.items() if hear))
             asked = False
             while True:
                 message = await pubsub.get_message(ignore_subscribe_messages=False, timeout=self._ping_s)
@@ -148,6 +157,8 @@ class Bus:
     def _heard(self, channel: str, text: str) -> None:
         if channel == WAKE:
             self._on_wake(text)
+        elif channel == FINISHED and self._on_finished:
+            self._on_finished(text.split())
         elif self._on_cancel:
             with contextlib.suppress(ValueError):
                 self._on_cancel(UUID(text))

@@ -6,8 +6,11 @@ connection of its own, and meets a whole body or none. What is refused here is r
 
 import asyncio
 import io
+import os
+import signal
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
@@ -15,11 +18,15 @@ from urllib.parse import unquote_to_bytes
 from scrapejobs.gateway import lines
 from scrapejobs.gateway.problems import REFUSED, Problem
 from scrapejobs.gateway.streaming import Stream
+from scrapejobs.gateway.waiting import AGAIN, AWAITED, Awaited, Waits
 from scrapejobs.telemetry import events
 
 Headers = list[tuple[str, str]]
 Answer = tuple[int, Headers, bytes]
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+OURS: Final = "scrapejobs."
+"""Names in the environ that begin so are of this program: they stay when a view is asked again."""
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 
@@ -43,11 +50,43 @@ class Scope(Protocol):
 class Front:
     """Serves a WSGI application. `body_s` bounds how long a body may take, `max_body_bytes` what any view may want."""
 
-    def __init__(self, wsgi: Wsgi, *, threads: int, body_s: float, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+    def __init__(
+        self,
+        wsgi: Wsgi,
+        *,
+        threads: int,
+        body_s: float,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        waits: Waits | None = None,
+        beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
+        """`waits`: what tells of ends; `beside` runs in the event loop as long as it does."""
+        self._waits = waits or Waits()
+        self._beside = beside
+        self._tasks: set[asyncio.Task[None]] = set()
         self._wsgi = wsgi
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._body_s = body_s
         self._max_body_bytes = max_body_bytes
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Granian calls it before it serves. Its own answer to SIGTERM waits for requests under way, so those that wait
+        are ended first; SIGINT means the same to it.
+        """
+        if self._beside:
+            self._tasks.add(loop.create_task(self._beside()))
+
+        def stop() -> None:
+            self._waits.drain()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        loop.add_signal_handler(signal.SIGTERM, stop)
+
+    def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            loop.run_until_complete(asyncio.wait(self._tasks, timeout=1.0))
 
     async def __rsgi__(self, scope: Scope, protocol: Any) -> None:
         if scope.proto != "http":
@@ -61,13 +100,41 @@ class Front:
             environ["wsgi.input"] = io.BytesIO(await self._body(scope, protocol))
         except Problem as problem:
             environ[REFUSED] = problem
-        status, headers, content = await self._run(environ)
+        began = time.monotonic()
+        answer = await self._run(environ)
+        if AWAITED in environ:
+            answer = await self._held(scope, protocol, environ, since=began) or answer
+        status, headers, content = answer
         if REFUSED in environ:  # what is left of the body must not be taken for the next request
             headers.append(("connection", "close"))
         if scope.method == "HEAD":
             protocol.response_empty(status, headers)
         else:
             protocol.response_bytes(status, headers, content)
+
+    async def _held(self, scope: Scope, protocol: Any, first: dict[str, Any], *, since: float) -> Answer | None:
+        """Waits as long as the view says that there is something to wait for; its latest answer. None: the client has
+        gone. No thread is held meanwhile. What was told from `since` on counts, while the view was reading, too.
+        """
+        awaited: Awaited = first[AWAITED]
+        ours = {name: value for name, value in first.items() if name.startswith(OURS) and name != AWAITED}
+        deadline = time.monotonic() + awaited.seconds
+        gone: asyncio.Future[Any] = asyncio.ensure_future(protocol.client_disconnect())
+        try:
+            while True:
+                left_s = deadline - time.monotonic()
+                most_s = max(0.0, min(left_s, awaited.poll_s))
+                await self._waits.until_told(awaited.topic, since=since, most_s=most_s, or_gone=gone)
+                if gone.done():
+                    return None
+                since = time.monotonic()
+                is_last = self._waits.draining or since >= deadline
+                environ = _environ(scope) | ours | {AGAIN: True}
+                answer = await self._run(environ)
+                if is_last or AWAITED not in environ:
+                    return answer
+        finally:
+            gone.cancel()
 
     async def _run(self, environ: dict[str, Any]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, environ)

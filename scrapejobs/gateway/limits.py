@@ -10,6 +10,7 @@ from typing import Any, Final
 from scrapejobs.adapters.limiter import Allowance, Limit
 from scrapejobs.gateway.context import context
 from scrapejobs.gateway.problems import Problem
+from scrapejobs.gateway.waiting import AGAIN
 
 ALLOWANCE: Final = "scrapejobs.allowance"
 """Where in the environ the caller's `Allowance` is, for the answer to tell it."""
@@ -20,7 +21,8 @@ BULK_SHARE: Final = 0.02
 
 def charge(meta: dict[str, Any], *, key: int, limit: Limit) -> None:
     """A request of a key. Raises `Problem` quota-exceeded when it is one too many."""
-    _take(meta, f"key:{key}", limit)
+    if AGAIN not in meta:  # what is held and asked again was charged when it came
+        _take(meta, f"key:{key}", limit)
 
 
 def charge_jobs(meta: dict[str, Any], *, key: int, limit: Limit, n: int) -> None:

@@ -16,7 +16,9 @@ from granian.constants import HTTPModes, Interfaces
 from scrapejobs import failpoints
 from scrapejobs.adapters.embedded.parent_death import follow_parent
 from scrapejobs.config import Config
+from scrapejobs.gateway.ends import Ends
 from scrapejobs.gateway.front import Front
+from scrapejobs.gateway.waiting import Waits
 from scrapejobs.ops.health import Health
 from scrapejobs.ops.metrics_folder import metrics_folder
 from scrapejobs.telemetry import log, metrics
@@ -71,7 +73,13 @@ def application() -> Front:
 
     config = settings.CONFIG
     failpoints.arm(config.failpoint)
-    return Front(wsgi, threads=config.gateway_threads, body_s=config.body_timeout_s)
+    waits = Waits()
+    ends = Ends(
+        waits,
+        database_url=config.database_url.get_secret_value(),
+        redis_url=config.redis_url.get_secret_value(),
+    )
+    return Front(wsgi, threads=config.gateway_threads, body_s=config.body_timeout_s, waits=waits, beside=ends.run)
 
 
 def postgres_check(config: Config) -> Callable[[], bool]:

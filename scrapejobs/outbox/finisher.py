@@ -29,7 +29,7 @@ class Finisher:
             events.job_settled(row["id"], row["final_state"], row["error_code"] if failed else None)
         if rows:
             events.finish_published(len(rows))
-            events.stale_answers(await self._bus.finished([row["id"] for row in rows]))
+            events.stale_answers(await self._bus.finished({row["id"]: row["tenant_id"] for row in rows}))
         if any(row["has_callback"] for row in rows):
             await self._bus.wake("delivery")
         return 0.0 if len(rows) == BATCH else self._poll_s

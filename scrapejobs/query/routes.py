@@ -33,11 +33,23 @@ ROUTES: Final = (
         views.read_job,
         "Read a job",
         (
-            Answer(200, "The job", Job, {"ETag": "Of these bytes", "Retry-After": "Seconds; while it is not final"}),
+            Answer(
+                200,
+                "The job",
+                Job,
+                {
+                    "ETag": "Of these bytes",
+                    "Retry-After": "Seconds; while it is not final",
+                    "Preference-Applied": "The wait that was asked for, as far as it is allowed",
+                },
+            ),
             Answer(304, "The client has it already"),
         ),
         scope="read",
-        headers={"If-None-Match": "An ETag of an earlier answer"},
+        headers={
+            "If-None-Match": "An ETag of an earlier answer",
+            "Prefer": "`wait=20` holds the answer until the job is final, or for so many seconds, 30 at most",
+        },
         problems=("not-found",),
     ),
     Route(

@@ -33,6 +33,7 @@ class EventQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     after: str | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    wait: Annotated[int, Meta(ge=0, le=30)] = 0
 
 
 class EventLinks(msgspec.Struct, frozen=True):

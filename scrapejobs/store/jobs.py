@@ -44,6 +44,12 @@ def view(ids: Sequence[UUID], *, tenant_id: int) -> Steps[list[Row]]:
 
 
 @verb()
+def ended(ids: Sequence[UUID]) -> Steps[list[UUID]]:
+    """Which of these jobs are final."""
+    return [row["id"] for row in (yield Statement("job/ended", {"ids": list(ids)}))]
+
+
+@verb()
 def arrived(*, since: datetime, limit: int) -> Steps[list[Row]]:
     """The newest jobs that came in since then, of all tenants, with the seconds of each attempt: the rows of
     `job/arrived.sql`.

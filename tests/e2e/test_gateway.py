@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from scrapejobs.adapters.embedded import free_port
 from tests.e2e.service import Service
 
 N_SLOW = 12  # more than there are threads
+N_HELD = 300
 
 
 def begun(service: Service, *, length: int) -> socket.socket:
@@ -159,3 +161,43 @@ def test_a_stream_without_a_key_is_refused_as_any_request(service: Service) -> N
     url, headers = f"http://127.0.0.1:{service.port}/jobs/bulk", {"Content-Type": "application/x-ndjson"}
     reply = requests.post(url, data=b'{"url":"https://www.example.com/"}\n', headers=headers, timeout=30)
     assert (reply.status_code, reply.headers["Content-Type"]) == (401, "application/problem+json")
+
+
+def held(service: Service, path: str) -> socket.socket:
+    """A connection whose client waits for up to 30 s."""
+    connection = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+    head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {service.key('acme')}\r\nPrefer: wait=30"
+    connection.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode())
+    return connection
+
+
+def told(connections: list[socket.socket]) -> set[str]:
+    """The statuses that are answered, and the connections are closed."""
+    answers = []
+    for connection in connections:
+        with connection:
+            answers.append(answer(connection))
+    assert {text.split(b" ", 2)[1] for text in answers} == {b"200"}
+    return {json.loads(text.partition(b"\r\n\r\n")[2])["status"] for text in answers}
+
+
+@pytest.mark.req("FR-4")
+@pytest.mark.req("P8")
+def test_hundreds_wait_without_a_thread_each_are_told_at_once_and_let_go_at_a_stop(service: Service) -> None:
+    gateway, publisher = service.start("gateway"), service.start("publisher")
+    service.wait_ready(gateway)
+    service.wait_ready(publisher)
+    first, second = service.submit("http://127.0.0.1:8999/"), service.submit("http://127.0.0.1:8999/")
+    waiting = [held(service, f"/jobs/{first}") for _ in range(N_HELD)]
+    for _ in range(N_SLOW):
+        held(service, f"/jobs/{first}").close()
+    began = time.monotonic()
+    assert service.ask("POST", f"/jobs/{first}/cancel").status_code == 202
+    assert told(waiting) == {"cancelled"}
+    assert time.monotonic() - began < 15  # of 30 that they asked for
+    waiting = [held(service, f"/jobs/{second}") for _ in range(N_SLOW)]
+    assert service.ask("GET", f"/jobs/{second}", headers={"Prefer": "wait=1"}).json()["status"] == "queued"
+    began = time.monotonic()
+    assert gateway.stop() == 0
+    assert told(waiting) == {"queued"}
+    assert time.monotonic() - began < 15

@@ -15,4 +15,4 @@ WITH due AS MATERIALIZED (
     WHERE callback_url IS NOT NULL
 )
 UPDATE job SET finish_published_at = clock_timestamp() FROM due WHERE job.id = due.id
-RETURNING job.id, job.final_state, job.error_code, job.callback_url IS NOT NULL AS has_callback
+RETURNING job.id, job.tenant_id, job.final_state, job.error_code, job.callback_url IS NOT NULL AS has_callback
