@@ -119,7 +119,9 @@ async def _cpu(place: Place) -> None:
     print(f"{'CPU in ms':30} {'gateway':>8} {'Postgres':>8} {'both':>8} {'x nothing':>9}")
     for kind, each in took.items():
         gateway, postgres = (statistics.median(side) for side in zip(*each, strict=True))
-        print(f"{kind:30} {gateway:8.2f} {postgres:8.2f} {gateway + postgres:8.2f} {(gateway + postgres) / nothing:9.1f}")
+        print(
+            f"{kind:30} {gateway:8.2f} {postgres:8.2f} {gateway + postgres:8.2f} {(gateway + postgres) / nothing:9.1f}"
+        )
 
 
 async def _submitted(place: Place, n: int) -> list[str]:

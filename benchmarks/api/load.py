@@ -47,9 +47,7 @@ class Connection:
         extra = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body) if body else b""
         writer.write(f"{method} {path} HTTP/1.1\r\n".encode() + self._head + extra + b"\r\n" + body)
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
-            (int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:"), 0
-        )
+        length = next((int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:"), 0)
         return int(head[9:12]), await reader.readexactly(length) if length else b""
 
     def close(self) -> None:

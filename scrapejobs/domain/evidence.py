@@ -3,13 +3,14 @@ keeps secret, should the target have sent it back (NFR-12). They are no error te
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from html import escape
 from json import dumps
 from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
-from scrapejobs.domain.masking import MASK, masked_params
+from scrapejobs.domain.masking import MASK, masked_answer, masked_params
 
 SHOWN_BYTES: Final = 2048
 READ_BYTES: Final = 2 * SHOWN_BYTES
@@ -33,6 +34,16 @@ def evidence_of(data: bytes, *, secrets: frozenset[bytes], sent: bytes = b"") ->
         data = _WORD.sub(lambda word: MASK.encode() if word[0] in sent else word[0], data)
     text = data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def kept_headers(headers: Iterable[tuple[str, str]], *, secrets: frozenset[bytes]) -> tuple[tuple[str, str], ...]:
+    """The headers of an answer to keep: as `masked_answer` leaves them, and without what the job keeps secret."""
+    texts = [secret.decode("utf-8", "surrogateescape") for secret in sorted(secrets, key=len, reverse=True)]
+    return tuple((name, reduce(_masked_in, texts, value)) for name, value in masked_answer(headers))
+
+
+def _masked_in(text: str, secret: str) -> str:
+    return text.replace(secret, MASK)
 
 
 def secrets_of(url: str, *, headers: Mapping[str, str], query: Mapping[str, str]) -> frozenset[bytes]:

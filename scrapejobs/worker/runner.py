@@ -14,8 +14,9 @@ from scrapejobs import failpoints
 from scrapejobs.adapters.answer import Expectation
 from scrapejobs.adapters.fetcher import Fetched, Fetcher, FetchRequest
 from scrapejobs.adapters.storage import ObjectStore, StorageUnavailable
+from scrapejobs.domain.evidence import kept_headers, secrets_of
 from scrapejobs.domain.ids import object_key
-from scrapejobs.domain.masking import masked_answer, masked_hop
+from scrapejobs.domain.masking import masked_hop
 from scrapejobs.domain.outcome import Exchange, Outcome, Stored, StoredResult, failure
 from scrapejobs.store.sealing import NO_KEYS, Damaged, KeyMissing, Ring, open_request
 from scrapejobs.telemetry import events
@@ -71,7 +72,7 @@ class FetchRunner:
         with fetched.body:
             if not await self._keep(key, fetched, give_up_at=give_up_at):
                 return failure("store_unavailable", phase="store", exchange=_stored_since(began_at, fetched.exchange))
-        return Stored(_result(key, fetched), _stored_since(began_at, fetched.exchange))
+        return Stored(_result(key, fetched, request), _stored_since(began_at, fetched.exchange))
 
     async def forget(self, key: str) -> None:
         """Removes an orphan. One that cannot be removed now is found by the scheduler (ADR-0019)."""
@@ -135,14 +136,15 @@ def request_of(claimed: dict[str, Any]) -> FetchRequest:
     )
 
 
-def _result(key: str, fetched: Fetched) -> StoredResult:
+def _result(key: str, fetched: Fetched, request: FetchRequest) -> StoredResult:
+    secrets = secrets_of(request.url, headers=request.headers, query=request.query)
     return StoredResult(
         key=key,
         size=fetched.size,
         sha256=fetched.sha256,
         content_type=fetched.content_type,
         charset=fetched.charset,
-        headers=masked_answer(fetched.headers),
+        headers=kept_headers(fetched.headers, secrets=secrets),
         final_url=masked_hop(fetched.final_url),
         status=fetched.status,
         complete=fetched.complete,

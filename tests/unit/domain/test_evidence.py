@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapejobs.domain.evidence import SHOWN_BYTES, evidence_of, secrets_of
+from scrapejobs.domain.evidence import SHOWN_BYTES, evidence_of, kept_headers, secrets_of
 
 pytestmark = [pytest.mark.case("target-48"), pytest.mark.req("NFR-12")]
 
@@ -66,3 +66,11 @@ def test_words_of_the_body_that_was_sent_are_masked() -> None:
     assert (
         evidence_of(b"no user with correct.horse-42 in it", secrets=frozenset(), sent=sent) == "no user with *** in it"
     )
+
+
+@pytest.mark.req("NFR-12")
+def test_a_header_that_sends_a_secret_back_is_kept_without_it() -> None:
+    secrets = secrets_of("https://a.example/?k=query+secret", headers={"X-Api-Key": "s3cret-key"}, query={})
+    headers = [("X-Echo", "key=s3cret-key; k=query%20secret"), ("ETag", '"abc"'), ("Set-Cookie", "s=1")]
+    kept = (("X-Echo", "key=***; k=***"), ("ETag", '"abc"'), ("Set-Cookie", "***"))
+    assert kept_headers(headers, secrets=secrets) == kept
