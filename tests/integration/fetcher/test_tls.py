@@ -18,7 +18,7 @@ from tests.integration.fetching import (
     fetched,
     fetcher_with,
 )
-from tests.integration.raw_target import response
+from tests.integration.raw_target import reset, response
 
 
 @pytest.mark.case("target-43")
@@ -69,3 +69,33 @@ async def test_a_tls_handshake_that_hangs_is_a_timeout_of_its_phase() -> None:
         outcome = await failed(fetcher_with(connect_timeout_s=0.3), f"https://127.0.0.1:{port}/")
     assert isinstance(outcome, Temporary)
     assert (outcome.code, outcome.phase) == ("timeout", "tls")
+
+
+@pytest.mark.case("target-44")
+@pytest.mark.parametrize(
+    ("said", "with_reset", "kind", "code"),
+    [
+        (b"", True, Temporary, "connection_reset"),
+        (b"", False, Temporary, "connection_reset"),
+        (b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", False, Permanent, "tls_failed"),
+        (bytes(range(256)), False, Permanent, "tls_failed"),
+        (b"\x15\x03\x03\x00\x02\x02\x28", False, Permanent, "tls_failed"),  # the alert handshake_failure
+    ],
+    ids=["reset", "closed", "plain-http", "junk", "alert"],
+)
+async def test_a_handshake_that_breaks_off_may_do_another_time_and_one_that_is_none_never(
+    fetcher: Fetcher, *, said: bytes, with_reset: bool, kind: type, code: str
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(said)
+        if with_reset:
+            reset(writer)
+        else:
+            writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        outcome = await failed(fetcher, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+    assert (type(outcome), outcome.code, outcome.phase) == (kind, code, "tls")
+    assert outcome.exchange is not None
+    assert outcome.exchange.wire_requests == 0

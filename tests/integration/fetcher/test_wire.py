@@ -244,3 +244,27 @@ async def test_the_time_of_each_phase_is_told_redirects_together(target: RawTarg
     assert set(timings) == {"dns", "connect", "headers", "body"}
     assert min(timings["headers"], timings["body"]) >= 0.09
     assert sum(timings.values()) <= outcome.exchange.elapsed_s
+
+
+@pytest.mark.case("target-23")
+@pytest.mark.case("target-48")
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (b"220 mail ready\r\n", "not_http"),
+        (b"HTTP/1.1 413 Too much\r\nContent-Length: 0\r\n\r\n", "http_413"),
+    ],
+    ids=["banner", "refusal"],
+)
+async def test_a_target_that_speaks_before_the_request_has_come_is_heard(
+    fetcher: Fetcher, said: bytes, code: str
+) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        outcome = await failed(fetcher, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+    assert (type(outcome), outcome.code) == (Permanent, code)
