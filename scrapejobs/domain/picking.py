@@ -9,12 +9,12 @@ from itertools import islice
 from sys import maxsize
 
 from scrapejobs.domain.fairness import WEIGHTS
-from scrapejobs.domain.lanes import EMPTY, READY, WAITING, Lane, LaneKey, Tenant, TenantShare
+from scrapejobs.domain.lanes import Lane, LaneKey, Tenant, TenantShare
 from scrapejobs.domain.loads import Loads
+from scrapejobs.domain.places import Places
 from scrapejobs.domain.politeness import EVER, HostLimits
 from scrapejobs.domain.queues import Queues
 from scrapejobs.domain.roster import Roster
-from scrapejobs.domain.waiting import WaitingRoom
 from scrapejobs.domain.windows import Wanted, Windows
 
 __all__ = ["WEIGHTS", "HostLimits", "Picker", "TenantShare", "Wanted"]
@@ -55,7 +55,8 @@ class Picker:
         self._lanes = self._roster.lanes
         self._windows = Windows()
         self._queues = Queues()
-        self._waiting = WaitingRoom(activate=self._queues.activate, forget=self._drop_lane)
+        self._places = Places(self._roster, self._queues, self._windows)
+        self._waiting = self._places.waiting
         self._loads = Loads(self._roster, self._queues, self._waiting)
 
     # ---- what the dispatcher reads
@@ -111,7 +112,7 @@ class Picker:
         lane = self._lane(priority, tenant, host)
         if lane.append(seq, front=front):
             self._windows.gained(lane, 1)
-            self._stand(now, lane)
+            self._places.stand(now, lane)
 
     def refill(self, now: float, *, priority: int, tenant: int, host: str, seqs: Sequence[int], has_more: bool) -> None:
         """The next entries of a lane, in order, all that `add` has not been told or has left behind the window;
@@ -121,9 +122,9 @@ class Picker:
         lane.extend(seqs, has_more=has_more)
         self._windows.filled(lane, len(seqs))
         if lane:
-            self._stand(now, lane)
+            self._places.stand(now, lane)
         else:
-            self._empty(lane)
+            self._places.empty(lane)
 
     def empty_buckets(self, now: float) -> None:
         """A leader begins to count: it has no tokens for what was handed out before, nor any left over."""
@@ -190,7 +191,8 @@ class Picker:
         if lane:
             self._windows.lost(lane, lane.remove(gone))
             if lane.promises or not lane:
-                self._withdraw(now, lane)
+                self._places.withdraw(now, lane)
+                self._loads.host_changed(now, lane.host)
 
     # ---- what operators and targets change; all of it holds at once, also for what is queued
 
@@ -245,30 +247,20 @@ class Picker:
             host.line.redeem(lane)
             if lane.promises and flow.woken is not None:
                 flow.woken.append(lane)
-        self._stand(now, lane)
+        self._places.stand(now, lane)
         self._queues.charge_first(flow)
         if not lane:
-            self._empty(lane)
+            self._places.empty(lane)
         if host.line is not None:
             self._waiting.wake(now, host, host.line)
         self._loads.respect_maximum(now, flow.tenant)
         if self._queues.has_resting(flow.queue):
-            self._forget_rested(flow.queue)
+            self._places.forget_rested(flow.queue)
         return seq
 
     def _lane(self, priority: int, tenant: int, host: str) -> Lane:
         lane = self._lanes.get((priority, tenant, host))  # an empty one is false
         return self._roster.make_lane(priority, tenant, host) if lane is None else lane
-
-    def _stand(self, now: float, lane: Lane) -> None:
-        """A lane that holds entries without a promise stands in its flow or in the line before its host."""
-        if lane.state == EMPTY and len(lane) > lane.promises:
-            if lane.host.is_crowded:
-                self._waiting.stand_in_line(now, lane)
-            else:
-                lane.state = READY
-                lane.flow.ready.append(lane)
-                self._queues.activate(lane.flow)
 
     def _reprice(self, tenant: Tenant, factor: float) -> None:
         """The tenant's turns cost so many times as much as before, at once and wherever it waits."""
@@ -276,46 +268,3 @@ class Picker:
         for lane in self._lanes.values():
             if lane.flow.tenant is tenant and lane.host.line is not None:
                 lane.host.line.queues[lane.flow.queue].reprice(lane, factor)
-
-    # ---- forgetting
-
-    def _withdraw(self, now: float, lane: Lane) -> None:
-        """The lane has lost entries where it stands: it goes, and what it was promised is for the next in line. With
-        those that it has left it stands there again.
-        """
-        flow, host, line = lane.flow, lane.host, lane.host.line
-        if lane.state == READY:
-            flow.ready.remove(lane)
-            lane.state = EMPTY
-        elif line is not None and lane.state == WAITING:
-            line.withdraw(lane)
-        if line is not None and lane.promises and flow.woken:
-            flow.woken.remove(lane)
-            line.release(lane)
-        if lane:
-            self._stand(now, lane)
-        self._queues.withdraw(flow)
-        if not lane:
-            self._empty(lane)
-        self._loads.host_changed(now, host)
-
-    def _empty(self, lane: Lane) -> None:
-        """The lane has run empty: it is forgotten, at once or when the line has passed its tag, unless there is more
-        behind it.
-        """
-        lane.state = EMPTY
-        host, queue = lane.host, lane.flow.queue
-        if host.is_crowded and host.line is not None and lane.tag > host.line.queues[queue].clock:
-            host.line.queues[queue].rest(lane)
-        else:
-            self._drop_lane(lane)
-
-    def _drop_lane(self, lane: Lane) -> None:
-        if self._roster.drop_lane(lane):
-            self._queues.rest(lane.flow)
-            self._forget_rested(lane.flow.queue)
-
-    def _forget_rested(self, queue: int) -> None:
-        """Forget the flows without work whose tag the clock has passed; all when nothing is queued."""
-        for flow in self._queues.rested(queue, is_busy=self._windows.is_busy(queue)):
-            self._roster.drop_flow(flow)

@@ -128,10 +128,13 @@ SLOW = {"slow": 75, "page": 20, "cut": 5}  # so that a worker has several in han
 STEADY = {"page": 70, "slow": 30}
 CROWDED = Layout(workers=8, host_slots=2, host_rate=2.0, host_burst=3.0)
 """More jobs than the hosts bear, so that their limits are all that holds starts back."""
-SLOTS_ONLY = Layout(
-    workers=3, host_slots=1, host_rate=10.0, host_burst=3.0, settings={"SCRAPEJOBS_DISPATCH_LEASE_S": "5"}
+AT_ONCE = Layout(
+    workers=3,
+    host_rate=10.0,
+    host_burst=10.0,
+    settings={"SCRAPEJOBS_DISPATCH_LEASE_S": DEFAULTS["SCRAPEJOBS_DISPATCH_LEASE_S"]},
 )
-"""As crowded, and a new dispatcher, whose buckets are empty, has a token for each host after a tenth of a second."""
+"""Fewer jobs than the hosts bear: each starts at once while somebody dispatches."""
 RACES = {"page": 50, "slow": 20, "gone": 30}
 
 FAULTS = (
@@ -177,20 +180,20 @@ FAULTS = (
     ),
     Fault(
         "leader-lost",
-        "with the default lease of 5 s, the dispatching scheduler is killed; hosts are crowded",
+        "with the default lease of 5 s, the dispatching scheduler is killed",
         kill_leader,
-        layout=SLOTS_ONLY,
+        layout=AT_ONCE,
         seconds=40.0,
-        shapes={"slow": 1},
+        shapes={"page": 1},
         pauses_at_most_s=10.0,
     ),
     Fault(
         "leader-retired",
-        "the dispatching scheduler gets SIGTERM; hosts are crowded",
+        "the dispatching scheduler gets SIGTERM",
         retire_leader,
-        layout=SLOTS_ONLY,
+        layout=AT_ONCE,
         seconds=20.0,
-        shapes={"slow": 1},
+        shapes={"page": 1},
         pauses_at_most_s=0.5,
     ),
     Fault(

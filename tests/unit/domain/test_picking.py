@@ -186,6 +186,19 @@ def test_one_job_of_a_small_tenant_starts_within_one_round_of_a_burst():
 
 @pytest.mark.req("NFR-5")
 @pytest.mark.case("S13")
+def test_one_job_starts_next_but_one_beside_four_hundred_thousand_of_another_tenant():
+    pick = picker(window=64)
+    pick.refill(0.0, priority=NORMAL, tenant=1, host="a", seqs=range(1, 65), has_more=True)
+    for seq in range(65, 400_001):
+        pick.add(0.0, seq=seq, priority=NORMAL, tenant=1, host="a")
+    assert pick.queued == 64  # the rest is behind the window
+    assert pick.pick(0.0, 20) == list(range(1, 21))
+    pick.add(0.0, seq=400_001, priority=NORMAL, tenant=2, host="a")
+    assert 400_001 in pick.pick(0.0, 2)  # one round of two tenants
+
+
+@pytest.mark.req("NFR-5")
+@pytest.mark.case("S13")
 def test_over_two_hundred_starts_shares_are_within_a_tenth_of_the_weights():
     pick = picker(shares={1: TenantShare(weight=3.0)})
     fill(pick, [(NORMAL, 1, "a"), (NORMAL, 2, "b")] * 400)
