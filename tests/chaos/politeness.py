@@ -22,9 +22,9 @@ def too_many(history: History) -> Iterator[str]:
 
 
 def longest_pause_s(hits: Iterable[Hit], *, since: float, until: float) -> float:
-    """The longest time between two requests, at whichever hosts, from `since` to `until`."""
-    moments = [since, *sorted(hit.at for hit in hits if since < hit.at < until), until]
-    return max(later - earlier for earlier, later in pairwise(moments))
+    """The longest time without a request, at whichever host, from the first one after `since` to `until`."""
+    moments = sorted(hit.at for hit in hits if since < hit.at < until) or [since]
+    return max(later - earlier for earlier, later in pairwise([*moments, until]))
 
 
 def _by_host(hits: Iterable[Hit]) -> dict[str, list[Hit]]:
