@@ -12,7 +12,7 @@ NO_SERVERS = env DATA_DIR=/dev/null DATABASE_URL=postgresql://127.0.0.1:1/none R
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos fuzz mutants bench-queue bench-fetch lint format docs lock clean
+.PHONY: help install install-dev up demo test test-unit test-integration test-e2e test-chaos chaos fuzz mutants bench-queue bench-api bench-fetch lint format docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -63,6 +63,9 @@ bench-queue: .venv/installed ## jobs a second through the queue, beside the limi
 bench-fetch: .venv/installed ## pages a second and CPU a page, beside the limit and beside Scrapy (five minutes)
 	@$(PIP) install --require-hashes -r benchmarks/requirements.txt
 	.venv/bin/python -m benchmarks.fetch
+
+bench-api: .venv/installed ## the API under load, and the CPU of each request beside the usual way (five minutes)
+	.venv/bin/python -m benchmarks.api
 
 lint: .venv/installed-dev ## style, types, import rules, migrations
 	.venv/bin/python -m ruff check .

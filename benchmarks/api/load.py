@@ -32,7 +32,7 @@ class Told:
 
 
 class Connection:
-    """One request at a time over HTTP/1.1, kept alive. Written by hand: a client must cost less than what it measures."""
+    """One request at a time over HTTP/1.1, kept alive. By hand: a client must cost less than what it measures."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port = port

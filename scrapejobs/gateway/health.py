@@ -12,6 +12,7 @@ from scrapejobs.gateway.answers import json_answer
 from scrapejobs.gateway.context import context
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.gateway.routes import Answer, Call, Route
+from scrapejobs.store.connection import close_if_cut_off
 
 PATIENCE_S: Final = 0.5
 Reach = Literal["reached", "unreached"]
@@ -49,7 +50,7 @@ def readyz(call: Call) -> HttpResponse:  # noqa: ARG001 - as every view
 
 def _has_postgres() -> bool:
     try:
-        connection.close_if_health_check_failed()
+        close_if_cut_off()
         connection.ensure_connection()
         return bool(connection.is_usable())
     except Error:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from scrapejobs.adapters.limiter import Allowance
 from scrapejobs.gateway.limits import ALLOWANCE, headers_of
 from scrapejobs.gateway.problems import REFUSED, Problem
+from scrapejobs.store.connection import close_if_cut_off
 
 REQUEST_ID: Final = "X-Request-Id"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -26,6 +27,7 @@ class Envelope:
         given = request.headers.get(REQUEST_ID, "")
         request_id = given if _TOKEN.fullmatch(given) else uuid.uuid4().hex
         request.META["scrapejobs.request_id"] = request_id
+        close_if_cut_off()
         response = self._answer(request)
         response.headers[REQUEST_ID] = request_id
         allowance: Allowance | None = request.META.get(ALLOWANCE)

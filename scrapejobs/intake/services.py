@@ -12,7 +12,7 @@ from scrapejobs.intake.bulk import Offered
 from scrapejobs.store import bulk, deliveries, jobs, opt_outs, tenants, transitions
 from scrapejobs.store.bulk import Item, NoRoom, Taken
 from scrapejobs.store.run import run
-from scrapejobs.store.transitions import IdempotencyKey, KeyReused, NewJob, Submitted
+from scrapejobs.store.transitions import HostBarred, IdempotencyKey, KeyReused, NewJob, Submitted
 from scrapejobs.telemetry import events
 
 RETRY_AFTER_S: Final = 10
@@ -23,12 +23,12 @@ def submit(job: NewJob, *, key: IdempotencyKey | None, caller: Caller, context: 
     quota-exceeded.
     """
     room = _room(caller)
-    if run(opt_outs.is_opted_out(job.host)):
-        submitted = _replayed(job, key, else_=Problem("host-opted-out"))
-    elif room.n == 0:
-        submitted = _replayed(job, key, else_=room.refusal)
+    if room.n == 0:
+        submitted: Submitted | KeyReused | HostBarred = _replayed(job, key, else_=room.refusal)
     else:
         submitted = run(transitions.submit(job, key, is_counted=caller.daily is not None))
+    if isinstance(submitted, HostBarred):
+        raise Problem("host-opted-out")
     if isinstance(submitted, KeyReused):
         raise _reused()
     if not submitted.replayed:

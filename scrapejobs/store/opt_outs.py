@@ -13,12 +13,6 @@ def listing() -> Steps[list[Row]]:
 
 
 @verb()
-def is_opted_out(host: str) -> Steps[bool]:
-    """Whether a row speaks of this host, by its name or by `*.` and a parent of it."""
-    return bool((yield Statement("opt_out/covering", {"names": list(names_over(host))})))
-
-
-@verb()
 def opted_out(hosts: Collection[str]) -> Steps[set[str]]:
     """Those of the hosts that a row speaks of."""
     names = {host: set(names_over(host)) for host in hosts}

@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from scrapejobs.domain.retry import RetryPolicy
+from scrapejobs.domain.target import names_over
 from scrapejobs.store.ids import new_id
 from scrapejobs.store.reports import Ended, rows_of
 from scrapejobs.store.run import Row, Statement, Steps, verb
@@ -65,10 +66,17 @@ class KeyReused:
     """The key stands for another request."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostBarred:
+    """The job's host is not fetched: its owner does not want it (`store.opt_outs`)."""
+
+
 @verb()
-def submit(job: NewJob, key: IdempotencyKey | None = None, *, is_counted: bool = False) -> Steps[Submitted | KeyReused]:
+def submit(
+    job: NewJob, key: IdempotencyKey | None = None, *, is_counted: bool = False
+) -> Steps[Submitted | KeyReused | HostBarred]:
     """Takes a job in: one row, unpublished, and its receipt (FR-1, FR-2). Durable when it returns. `is_counted`: as one
-    of its tenant's jobs of today (FR-12).
+    of its tenant's jobs of today (FR-12). A repeat has its answer, also when its host is barred by now.
     """
     params = {
         "id": job.id,
@@ -87,11 +95,12 @@ def submit(job: NewJob, key: IdempotencyKey | None = None, *, is_counted: bool =
         "fingerprint": key.marks[0] if key else None,
         "receipt_ttl_s": key.ttl_s if key else None,
         "is_counted": is_counted,
+        "host_names": list(names_over(job.host)),
     }
-    if (yield Statement("job/submit", params)) or key is None:
+    if (yield Statement("job/submit", params)):
         return Submitted(job.id, replayed=False)
-    (receipt,) = yield _receipt_of(key, job.tenant_id)
-    return _repeated(receipt, key)
+    receipts = (yield _receipt_of(key, job.tenant_id)) if key is not None else []
+    return _repeated(receipts[0], key) if receipts and key is not None else HostBarred()
 
 
 @verb()
