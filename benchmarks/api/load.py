@@ -1,4 +1,4 @@
-"""Requests at an even rate, whatever the answers take: latency counts from when each was due, not from when it was sent."""
+"""Requests at an even rate, whatever the answers take: latency counts from when each was due, not from its sending."""
 
 import asyncio
 import random
