@@ -98,6 +98,17 @@ def seeded(django_db_setup: None) -> Iterator[psycopg.Connection[Any]]:
             {"first": str(first_of_day(today)), "n": JOBS_TODAY},
         )
         connection.execute(
+            """
+            INSERT INTO job (id, tenant_id, priority, url, host, params, tags, max_attempts, deadline_at, published_at,
+                final_state, finished_at, finish_published_at)
+            SELECT (left(%(first)s, 24) || lpad(to_hex(100000 + i), 12, '0'))::uuid, 77, 1, 'http://h/', 'h', '{}',
+                CASE WHEN i %% 2000 = 7 THEN '{"run": "rare"}' ELSE '{"run": "usual"}' END::jsonb, 5,
+                clock_timestamp(), clock_timestamp(), 'cancelled', clock_timestamp(), clock_timestamp()
+            FROM generate_series(1, %(n)s) i
+            """,
+            {"first": str(first_of_day(today)), "n": JOBS_TODAY},
+        )
+        connection.execute(
             "INSERT INTO queued (job_id, priority, tenant_id, host)"
             " SELECT gen_random_uuid(), i %% 3, i %% 50, 'h' || i %% 99 FROM generate_series(1, %s) i",
             [QUEUED],
@@ -265,3 +276,26 @@ def test_every_statement_fits_the_migrated_schema(seeded: psycopg.Connection[Any
                 seeded.execute("EXPLAIN " + text, dict.fromkeys(PARAM.findall(text)))
         except psycopg.Error as error:
             pytest.fail(f"{name}: {error}")
+
+
+@pytest.mark.req("FR-6")
+@pytest.mark.req("NFR-10")
+@pytest.mark.parametrize(("tag", "is_rare"), [('{"run": "rare"}', True), ('{"run": "usual"}', False)])
+def test_a_list_by_tag_walks_through_few_jobs_whether_few_or_all_have_it(
+    seeded: psycopg.Connection[Any], tag: str, is_rare: bool
+) -> None:
+    nodes = plan_of_page(seeded, tag)
+    removed = sum(node.get("Rows Removed by Filter", 0) * node["Actual Loops"] for node in nodes)
+    assert removed < 500
+    assert any("tags" in node.get("Index Name", "") for node in nodes) is is_rare
+
+
+def plan_of_page(connection: psycopg.Connection[Any], tag: str) -> list[dict[str, Any]]:
+    """As the gateway's connection plans it: values stand in the text."""
+    text = sql("job/page")
+    given = dict.fromkeys(PARAM.findall(text)) | {"tenant_id": 77, "limit": 50, "queued": False, "running": False}
+    with psycopg.ClientCursor(connection) as cursor:
+        bound = cursor.mogrify(text, given | {"tags": tag})
+    row = connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + bound).fetchone()
+    assert row is not None
+    return nodes_of(row)

@@ -9,7 +9,7 @@ WHERE job.tenant_id = %(tenant_id)s::bigint
     AND (%(created_before)s::timestamptz IS NULL OR job.created_at < %(created_before)s::timestamptz)
     AND (%(host)s::text IS NULL OR job.host = %(host)s::text)
     AND (%(priority)s::smallint IS NULL OR job.priority = %(priority)s::smallint)
-    AND (%(tags)s::jsonb IS NULL OR job.tags @> %(tags)s::jsonb)
+    AND (%(tags)s::jsonb IS NULL OR (job.tags @> %(tags)s::jsonb AND job.tags <> '{}'))
     AND (%(final_state)s::text IS NULL OR job.final_state = %(final_state)s::text)
     AND (NOT %(queued)s::boolean
         OR (job.final_state IS NULL AND NOT EXISTS (SELECT FROM lease WHERE lease.job_id = job.id)))
