@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import ip_network
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -81,6 +82,7 @@ JOB = {
     "tenant_id": 1,
     "remaining_s": 600.0,
     "sealed": None,
+    "send_by": inf,
     "params": {
         "method": "GET",
         "headers": {},
