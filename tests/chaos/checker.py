@@ -12,7 +12,7 @@ from tests.chaos.dossier import Dossier, dossiers_of
 from tests.chaos.history import History
 from tests.chaos.pages import KINDS, body_of, kind_of
 from tests.chaos.politeness import longest_pause_s, too_many
-from tests.chaos.recovery import recoveries_of, waits_of
+from tests.chaos.recovery import INTERRUPTS, recoveries_of, waits_of
 
 Rule = Callable[[Dossier], Iterator[str]]
 POISON_AFTER = 3
@@ -213,7 +213,8 @@ def _lost_attempts(history: History) -> Iterator[str]:
 
 def _longest_pause_s(history: History) -> float:
     since, until = history.under_load
-    return longest_pause_s(history.hits, since=since, until=until)
+    deeds = [deed for deed in history.deeds if deed.what in INTERRUPTS and since <= deed.at <= until]
+    return longest_pause_s(history.hits, deeds, until=until)
 
 
 def _paused(history: History) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from tests.chaos.history import History, Hit
+from tests.chaos.history import Deed, History, Hit
 
 
 def too_many(history: History) -> Iterator[str]:
@@ -21,10 +21,16 @@ def too_many(history: History) -> Iterator[str]:
             )
 
 
-def longest_pause_s(hits: Iterable[Hit], *, since: float, until: float) -> float:
-    """The longest time without a request, at whichever host, from the first one after `since` to `until`."""
-    moments = sorted(hit.at for hit in hits if since < hit.at < until) or [since]
-    return max(later - earlier for earlier, later in pairwise([*moments, until]))
+FOLLOWS_S = 1.0
+"""So soon after a deed a pause begins that it has caused: what was ready by then still starts."""
+
+
+def longest_pause_s(hits: Iterable[Hit], deeds: Iterable[Deed], *, until: float) -> float:
+    """The longest time without a request, at whichever host, that one of the deeds can have caused; 0 without any."""
+    moments = [*sorted(hit.at for hit in hits if hit.at < until), until]
+    times = [deed.at for deed in deeds]
+    pauses = pairwise(moments)
+    return max((b - a for a, b in pauses if any(a <= at + FOLLOWS_S and at <= b for at in times)), default=0.0)
 
 
 def _by_host(hits: Iterable[Hit]) -> dict[str, list[Hit]]:

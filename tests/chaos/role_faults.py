@@ -194,7 +194,6 @@ FAULTS = (
         layout=AT_ONCE,
         seconds=20.0,
         shapes={"page": 1},
-        pauses_at_most_s=0.5,
     ),
     Fault(
         "leader-stopped",

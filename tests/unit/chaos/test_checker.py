@@ -257,9 +257,15 @@ def test_more_requests_in_a_stretch_of_time_than_a_host_bears_are_wrong():
 
 
 def test_a_pause_longer_than_is_allowed_is_wrong():
-    assert verdict_on(under_load=(12.0, 23.0)).longest_pause_s == 22.5 - 12.5
-    assert verdict_on(under_load=(12.0, 23.0), pauses_at_most_s=10.0).is_clean
-    assert len(verdict_on(under_load=(12.0, 23.0), pauses_at_most_s=9.9).wrong_states) == 1
+    killed = {"under_load": (12.0, 23.0), "deeds": (Deed("kill", 12.0, "scheduler-0"),)}
+    assert verdict_on(**killed).longest_pause_s == 22.5 - 12.5
+    assert verdict_on(**killed, pauses_at_most_s=10.0).is_clean
+    assert len(verdict_on(**killed, pauses_at_most_s=9.9).wrong_states) == 1
+
+
+def test_a_pause_that_no_deed_can_have_caused_is_none_of_the_services():
+    killed = (Deed("kill", 22.6, "scheduler-0"),)
+    assert verdict_on(under_load=(12.0, 23.0), deeds=killed).longest_pause_s == 23.0 - 22.5
 
 
 def test_a_place_that_still_holds_a_job_and_a_crash_are_wrong():
