@@ -95,6 +95,7 @@ class Config(BaseSettings):
     stranger_rate: PositiveFloat = 5.0
     stranger_burst: Annotated[float, Field(ge=1)] = 20.0
     trusted_proxies: Networks = ()
+    key_cache_s: NonNegativeFloat = 10.0
     gateways: Annotated[int, Field(ge=1, le=1000)] = 1
 
     # Leases and loops

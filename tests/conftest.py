@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
         servers.forget_the_developers_environment()
         os.environ["SCRAPEJOBS_SECRET_KEY"] = "a-key-for-tests-and-nothing-else-0123456789"
         os.environ["SCRAPEJOBS_SEALING_KEYS"] = servers.SEALING_KEY
+        os.environ["SCRAPEJOBS_KEY_CACHE_S"] = "0"  # tests change rows behind everybody's back
         os.environ["SCRAPEJOBS_STRANGER_BURST"] = "1000"  # what a test of limits is not about
         os.environ["SCRAPEJOBS_JOB_CACHE_S"] = "0"  # tests change rows behind the cache's back; its own make theirs
         os.environ["DATA_DIR"] = os.devnull  # no stack.env of the developer's

@@ -4,11 +4,13 @@ While Valkey is away each process counts for itself and grants its share: a limi
 shut. The buckets are those of `domain.politeness`, kept as one point in time.
 """
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 import redis
 from redis.backoff import NoBackoff
@@ -17,6 +19,9 @@ from redis.retry import Retry
 from scrapejobs.domain.politeness import EVER, TokenBucket
 
 PREFIX: Final = "scrapejobs:rate:"
+EDITION: Final = "scrapejobs:keys"
+"""Names what keys and tenants are at present: each change gives a new one, and so does a flush of Valkey."""
+
 _PATIENCE_S: Final = 0.1
 _REST_AFTER_FAILURE_S: Final = 1.0
 _MOST_KEPT: Final = 10_000
@@ -28,11 +33,16 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local empty_at = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now - burst / rate)
 local level = (now - empty_at) * rate
-if level < cost and not owes then return {0, tostring(level)} end
+local edition = redis.call('GET', KEYS[2])
+if not edition then
+  edition = 'since ' .. time[1] .. '.' .. time[2]
+  redis.call('SET', KEYS[2], edition)
+end
+if level < cost and not owes then return {0, tostring(level), edition} end
 empty_at = empty_at + cost / rate
 local full_in_ms = math.max(1, math.ceil((empty_at - now + burst / rate) * 1000))
 redis.call('SET', KEYS[1], string.format('%.6f', empty_at), 'PX', full_in_ms)
-return {1, tostring(level - cost)}
+return {1, tostring(level - cost), edition}
 """
 
 
@@ -46,11 +56,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Whether a request may go on, and how full its bucket is then; below 0 when more was used than there was."""
+    """Whether a request may go on, and how full its bucket is then; below 0 when more was used than there was.
+    `edition`: of keys and tenants, None while Valkey is away.
+    """
 
     is_allowed: bool
     level: float
     limit: Limit
+    edition: str | None = None
 
     @property
     def remaining(self) -> int:
@@ -79,12 +92,17 @@ class Limiter:
         if time.monotonic() >= self._rest_until:
             try:
                 args = [limit.rate, limit.burst, cost, int(owes)]
-                is_allowed, level = self._take(keys=[PREFIX + name], args=args)
+                is_allowed, level, edition = self._take(keys=[PREFIX + name, EDITION], args=args)
             except (redis.RedisError, OSError):
                 self._rest_until = time.monotonic() + _REST_AFTER_FAILURE_S
             else:
-                return Allowance(bool(is_allowed), float(level), limit)
+                return Allowance(bool(is_allowed), float(level), limit, edition.decode())
         return self._own.take(name, limit, cost=cost, owes=owes)
+
+    def keys_changed(self) -> None:
+        """A new edition: what gateways know of keys and tenants is old. Nobody is told while Valkey is away."""
+        with contextlib.suppress(redis.RedisError, OSError):
+            self._client.set(EDITION, uuid4().hex)
 
 
 class _OwnBuckets:

@@ -10,11 +10,11 @@ from rest_framework.request import Request
 
 from scrapejobs.adapters.limiter import Limit
 from scrapejobs.gateway.context import context
-from scrapejobs.gateway.limits import charge, charge_stranger
+from scrapejobs.gateway.limits import charge, charge_stranger, edition_of
 from scrapejobs.gateway.problems import Problem
 from scrapejobs.store import keys
 from scrapejobs.store.keys import Credential, parse_key
-from scrapejobs.store.run import run
+from scrapejobs.store.run import Row, run
 
 _NOBODY: Final = Credential("a" * 16, "a" * 32)
 _NO_HASH: Final = bytes(32)
@@ -40,7 +40,7 @@ NOBODY: Final = Caller(0, 0, frozenset(), Limit(1.0, 1.0))
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Looks the key up at each request, so that a revocation holds from the next request on."""
+    """A revocation holds from the next request on, though keys are not looked up at each (`gateway.known_keys`)."""
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
         """The caller. Raises `Problem` unauthenticated, quota-exceeded; an unknown key costs the same look-up and
@@ -48,16 +48,32 @@ class BearerAuthentication(BaseAuthentication):
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         credential = parse_key(text) if scheme.lower() == "bearer" else None
-        row = run(keys.find((credential or _NOBODY).public_id))
-        stored = bytes(row["secret_sha256"]) if row else _NO_HASH
-        is_right = hmac.compare_digest((credential or _NOBODY).sha256, stored)
-        if credential is None or row is None or not is_right:
-            charge_stranger(request.META)
-            raise Problem("unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="scrapejobs"'})
-        limit = _limit(row["rate"], row["burst"])
-        charge(request.META, key=row["id"], limit=limit)
-        caps = row["max_queued"], row["daily"], row["robots"]
+        here = context().known_keys
+        known, edition = here.get(credential.public_id) if credential else None, here.edition
+        row = _checked(request, credential, known.row if known else _found(credential))
+        charge(request.META, key=row["id"], limit=_limit(row["rate"], row["burst"]))
+        here.edition = edition_of(request.META)
+        if known and known.edition != here.edition:
+            known, edition = None, here.edition
+            row = _checked(request, credential, _found(credential))
+        if known is None and credential is not None:
+            here.keep(credential.public_id, row, edition=edition)
+        limit, caps = _limit(row["rate"], row["burst"]), (row["max_queued"], row["daily"], row["robots"])
         return Caller(row["tenant_id"], row["id"], frozenset(row["scopes"]), limit, *caps), None
+
+
+def _found(credential: Credential | None) -> Row | None:
+    return run(keys.find((credential or _NOBODY).public_id))
+
+
+def _checked(request: Request, credential: Credential | None, row: Row | None) -> Row:
+    """The row, if the secret is right. Raises `Problem` unauthenticated, quota-exceeded."""
+    stored = bytes(row["secret_sha256"]) if row else _NO_HASH
+    is_right = hmac.compare_digest((credential or _NOBODY).sha256, stored)
+    if credential is None or row is None or not is_right:
+        charge_stranger(request.META)
+        raise Problem("unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="scrapejobs"'})
+    return row
 
 
 def _limit(rate: float | None, burst: float | None) -> Limit:

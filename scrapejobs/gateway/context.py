@@ -11,6 +11,7 @@ from scrapejobs.adapters.job_cache import JobCache, django_connection
 from scrapejobs.adapters.limiter import Limiter
 from scrapejobs.config import Config
 from scrapejobs.domain.addresses import EgressPolicy
+from scrapejobs.gateway.known_keys import KnownKeys
 from scrapejobs.store.sealing import Ring
 
 
@@ -21,6 +22,7 @@ class Context:
     bus: SyncBus
     ring: Ring
     limiter: Limiter
+    known_keys: KnownKeys
     cache: JobCache
 
 
@@ -33,5 +35,6 @@ def context() -> Context:
         bus=SyncBus(config.redis_url.get_secret_value()),
         ring=Ring(config.sealing_texts),
         limiter=Limiter(config.redis_url.get_secret_value(), share=1 / config.gateways),
+        known_keys=KnownKeys(keep_s=config.key_cache_s),
         cache=JobCache(django_connection),
     )

@@ -43,6 +43,12 @@ def _take(meta: dict[str, Any], name: str, limit: Limit) -> None:
         raise Problem("quota-exceeded", headers={"Retry-After": str(ceil(allowance.wait_s) or 1)})
 
 
+def edition_of(meta: Mapping[str, Any]) -> str | None:
+    """The edition of keys and tenants that a request has heard of."""
+    allowance: Allowance | None = meta.get(ALLOWANCE)
+    return allowance.edition if allowance is not None else None
+
+
 def headers_of(allowance: Allowance) -> dict[str, str]:
     """The quota: `q` requests in `w` seconds, `r` of them left, and the seconds `t` until one is."""
     limit = allowance.limit

@@ -3,6 +3,7 @@
 from functools import cache
 
 from scrapejobs.adapters.bus import SyncBus
+from scrapejobs.adapters.limiter import Limiter
 from scrapejobs.config import load
 
 
@@ -15,6 +16,16 @@ def bus() -> SyncBus:
 def limits_changed() -> None:
     """The dispatcher reads hosts and tenants again."""
     bus().wake("limits")
+
+
+@cache
+def _limiter() -> Limiter:
+    return Limiter(load().redis_url.get_secret_value(), share=1.0)
+
+
+def keys_changed() -> None:
+    """Gateways read keys and tenants again."""
+    _limiter().keys_changed()
 
 
 def jobs_submitted() -> None:

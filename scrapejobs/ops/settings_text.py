@@ -44,6 +44,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "stranger_burst": "As many at once.",
             "trusted_proxies": "Networks of the proxies before the gateway, whose `X-Forwarded-For` is believed: "
             "`10.0.0.0/8`. Without it the address of the connection counts.",
+            "key_cache_s": "How long a gateway relies on what it knows of a key, if it hears of no change.",
             "gateways": "How many gateways there are: while Valkey is away each grants its share of a limit.",
         },
         "Leases and loops": {

@@ -11,6 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
+from scrapejobs.ops import hints
 from scrapejobs.ops.admin.permissions import FewLookups, ReadOnly
 from scrapejobs.store.keys import SCOPES, KeyNotFoundError, issue_key, revoke_key
 from scrapejobs.store.models import ApiKey
@@ -64,4 +65,5 @@ class ApiKeyAdmin(FewLookups, ReadOnly, ModelAdmin):
                 n_revoked += 1
             except KeyNotFoundError:
                 continue
+        hints.keys_changed()
         self.message_user(request, f"{n_revoked} revoked", messages.SUCCESS)

@@ -67,6 +67,7 @@ class TenantAdmin(FewLookups, ModelAdmin):
             obj.webhook_secret = new_webhook_secret()
             obj.save(force_insert=True)
         hints.limits_changed()
+        hints.keys_changed()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """A tenant's jobs outlive a click: nobody deletes one here."""

@@ -27,7 +27,7 @@ class SilentBus:
 
 
 RING = Ring(["a-key-for-tests-0123456789-0123456789"])
-CONTEXT = Context(settings.CONFIG, EgressPolicy(), SilentBus(), RING, None)  # type: ignore[arg-type]
+CONTEXT = Context(settings.CONFIG, EgressPolicy(), SilentBus(), RING, None, None, None)  # type: ignore[arg-type]
 
 
 def accepted(body: dict[str, Any], *, api_host: str = "api.example.com", **config: Any) -> NewJob:

@@ -2,6 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from scrapejobs.ops import hints
 from scrapejobs.ops.console import add_actions, plain_errors, print_json, print_table
 from scrapejobs.store.keys import KeyNotFoundError, keys_of, revoke_key
 
@@ -46,6 +47,7 @@ class Command(BaseCommand):
 
     def _revoke(self, options: dict[str, Any]) -> None:
         key = revoke_key(options["id"])
+        hints.keys_changed()
         self.stdout.write(f"{key.public_id} of {key.tenant.name} is revoked")
 
 

@@ -75,6 +75,7 @@ class Command(BaseCommand):
             )
         change_tenant(options["name"], changes)
         hints.limits_changed()
+        hints.keys_changed()
         self.stdout.write(f"{options['name']} is changed")
 
 
