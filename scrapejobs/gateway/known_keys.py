@@ -1,8 +1,8 @@
 """What a gateway knows of keys, so that it need not ask Postgres at each request, and is not wrong for that.
 
-Every change of a key or a tenant gives Valkey a new *edition*, and each request hears the present one with its allowance.
-A row that was read under another edition is read again, so a revocation holds from the next request on. While Valkey is
-away nothing is known; and whatever happens, nothing for longer than `keep_s`.
+Every change of a key or a tenant gives Valkey a new *edition*, and each request hears the present one with its
+allowance. A row that was read under another edition is read again, so a revocation holds from the next request on.
+While Valkey is away nothing is known; and whatever happens, nothing for longer than `keep_s`.
 """
 
 import time
