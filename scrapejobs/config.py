@@ -150,6 +150,7 @@ class Config(BaseSettings):
     host_rate: PositiveFloat = 10.0
     host_burst: Annotated[float, Field(ge=1)] = 10.0
     host_concurrency: PositiveInt = 8
+    host_rate_learns: bool = False
     circuit_error_threshold: PositiveInt = 10
     circuit_success_threshold: PositiveInt = 1
     circuit_timeout_s: PositiveFloat = 60.0

@@ -18,6 +18,12 @@ PATIENCE_S: Final = 10.0
 BUSY_S: Final = 1.0
 """How long a host is left alone after its first busy answer; doubled with each further one in a row."""
 
+CUT: Final = 0.5
+GROWTH: Final = 0.01
+LEAST: Final = 1 / 64
+"""Additive increase, multiplicative decrease (Chiu and Jain 1989): the share is halved when the host asks for less, and
+grows by a hundredth of the rate that is set with each good answer."""
+
 _DOWN: Final = frozenset({"connection_refused", "connection_reset", "disconnected", "unreachable", "too_slow"})
 _DAMAGED: Final = frozenset({"body_incomplete", "body_corrupt"})
 _BUSY: Final = frozenset({"http_429", "http_503"})
@@ -33,13 +39,16 @@ class CircuitPolicy:
     error_threshold: int
     success_threshold: int
     timeout_s: float
+    learns: bool = False
+    """Whether the rate of a host that asks for less is cut, and grows again (`share`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
     """Closed while `retry_at` is None, with the `failures` in a row. Else open until `retry_at`, and from then on
     half-open, with the `successes` in a row. `busy`: how many busy answers came since it was closed. `reason`: the code
-    of the failure that opened it.
+    of the failure that opened it. `share`: of the rate that is set, what the host has shown to bear; it was last cut at
+    `cut_at`.
     """
 
     failures: int = 0
@@ -47,6 +56,8 @@ class Circuit:
     successes: int = 0
     retry_at: datetime | None = None
     reason: str | None = None
+    share: float = 1.0
+    cut_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -67,11 +78,34 @@ class Sign:
     ended_at: datetime
     is_busy: bool = False
 
+    @property
+    def asks_for_less(self) -> bool:
+        """429 or 503, whether it says for how long or not."""
+        return not self.is_good and self.code in _BUSY
+
 
 def after(circuit: Circuit, sign: Sign, policy: CircuitPolicy) -> Circuit:
     """The circuit once `sign` is known. While it is open only trials count, attempts that began when it let them, and
     busy answers: of eight attempts at once that are told to come later, each asks for more patience.
     """
+    is_limited = sign.code == "http_429" and not (sign.is_good or sign.is_busy)  # its host is paused, and is not down
+    weighed = circuit if is_limited else _weighed(circuit, sign, policy)
+    share, cut_at = _learned(circuit, sign) if policy.learns else (1.0, None)
+    return replace(weighed, share=share, cut_at=cut_at)
+
+
+def _learned(circuit: Circuit, sign: Sign) -> tuple[float, datetime | None]:
+    """The share and when it was cut. An answer to what was asked before the last cut has had its effect already."""
+    if sign.asks_for_less:
+        is_old = circuit.cut_at is not None and sign.started_at < circuit.cut_at
+        return (circuit.share, circuit.cut_at) if is_old else (max(LEAST, circuit.share * CUT), sign.ended_at)
+    if not sign.is_good:
+        return circuit.share, circuit.cut_at
+    share = circuit.share + GROWTH
+    return (share, circuit.cut_at) if share < 1 else (1.0, None)
+
+
+def _weighed(circuit: Circuit, sign: Sign, policy: CircuitPolicy) -> Circuit:
     if sign.is_busy:
         return _left_alone(circuit, sign, policy)
     if circuit.retry_at is None:
@@ -105,14 +139,14 @@ def _left_alone(circuit: Circuit, sign: Sign, policy: CircuitPolicy) -> Circuit:
     return Circuit(busy=circuit.busy + 1, retry_at=max(retry_at, circuit.retry_at or retry_at), reason=sign.code)
 
 
-SignKind = Literal["good", "bad", "busy"]
+SignKind = Literal["good", "bad", "busy", "limited"]
 
 
 def sign_of(outcome: Outcome) -> SignKind | None:
     """What an outcome says about the job's own host; None when it says nothing.
 
     Good is any answer, a refusal too. Bad is no answer, half of one, or a server error. Busy is 429 or 503 that does
-    not say for how long; a 429 that does pauses its host and needs no guess. A name that was not found, our own faults,
+    not say for how long; limited is a 429 that does, and pauses its host. A name that was not found, our own faults,
     and whatever came after a redirect say nothing about it.
     """
     match outcome:
@@ -132,7 +166,9 @@ def _sign_of_failure(failure: Temporary | Permanent) -> SignKind | None:
         return "bad"
     if code == "timeout":
         return "bad" if failure.exchange is not None and failure.exchange.elapsed_s >= PATIENCE_S else None
-    if code == "http_429" or code in _MISTIMED or not code.startswith("http_"):
+    if code == "http_429":
+        return "limited"
+    if code in _MISTIMED or not code.startswith("http_"):
         return None
     return "good" if isinstance(failure, Permanent) else "bad"
 

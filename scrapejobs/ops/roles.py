@@ -166,7 +166,10 @@ def _dispatcher(around: Surroundings) -> Dispatcher:
         holder=around.name,
         default=HostLimits(config.host_rate, config.host_burst, config.host_concurrency),
         circuit=CircuitPolicy(
-            config.circuit_error_threshold, config.circuit_success_threshold, config.circuit_timeout_s
+            config.circuit_error_threshold,
+            config.circuit_success_threshold,
+            config.circuit_timeout_s,
+            learns=config.host_rate_learns,
         ),
         pace=pace,
     )

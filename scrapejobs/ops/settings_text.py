@@ -102,6 +102,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "host_rate": "Requests a second to a host without a row of its own.",
             "host_burst": "Requests at once after a quiet time.",
             "host_concurrency": "Simultaneous connections.",
+            "host_rate_learns": "Whether a host's rate is halved when it answers 429 or 503, and grows back with good "
+            "answers: the learned share is shown beside the rate.",
             "circuit_error_threshold": "After how many failures in a row a host's circuit opens.",
             "circuit_success_threshold": "After how many good trials in a row it closes.",
             "circuit_timeout_s": "How long nothing is started at the host; then one trial at a time.",

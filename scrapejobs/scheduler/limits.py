@@ -15,13 +15,14 @@ from scrapejobs.store.run import Row
 @dataclass(frozen=True, slots=True)
 class Limits:
     """One reading of the rows. `paused_until` and `trial_at` (of the circuits that are not closed) hold monotonic times
-    by host.
+    by host, `learned` the shares of their rates that hosts have shown to bear.
     """
 
     default: HostLimits
     rows: dict[str, tuple[float | None, float | None, int | None]] = field(default_factory=dict)
     paused_until: dict[str, float] = field(default_factory=dict)
     trial_at: dict[str, float] = field(default_factory=dict)
+    learned: dict[str, float] = field(default_factory=dict)
     shares: dict[int, TenantShare] = field(default_factory=dict)
 
     def with_hosts(self, hosts: Iterable[Row], *, now: float) -> Self:
@@ -34,8 +35,13 @@ class Limits:
         )
 
     def with_circuits(self, circuits: Iterable[Row], *, now: float) -> Self:
-        """The same otherwise, with another reading of the circuits that are not closed."""
-        return replace(self, trial_at={row["name"]: now + row["retry_in_s"] for row in circuits})
+        """The same otherwise, with another reading of the circuits that are not closed or have learned something."""
+        circuits = list(circuits)
+        return replace(
+            self,
+            trial_at={row["name"]: now + row["retry_in_s"] for row in circuits if row["retry_in_s"] is not None},
+            learned={row["name"]: row["share"] for row in circuits if row["share"] < 1},
+        )
 
     def with_tenants(self, tenants: Iterable[Row]) -> Self:
         """The same hosts, with another reading of the tenants' shares."""
@@ -50,6 +56,8 @@ class Limits:
                 rate = row[0] if row[0] is not None else rate
                 burst = row[1] if row[1] is not None else burst
                 concurrency = row[2] if row[2] is not None else concurrency
+        share = self.learned.get(host, 1.0)
+        rate, burst = None if rate is None else rate * share, max(1.0, burst * share)
         return HostLimits(rate, burst, 1 if host in self.trial_at else concurrency)
 
     @property

@@ -64,7 +64,8 @@ class Rules:
         now, before = self._clock(), self._limits
         self._limits = after = before.with_hosts(found.hosts, now=now).with_circuits(found.circuits, now=now)
         changed = [name for name, _ in before.rows.items() ^ after.rows.items()]
-        for host in _known(picker, {*changed, *(before.trial_at.keys() ^ after.trial_at.keys())}):
+        learned = [name for name, _ in before.learned.items() ^ after.learned.items()]
+        for host in _known(picker, {*changed, *learned, *(before.trial_at.keys() ^ after.trial_at.keys())}):
             picker.set_host_limits(now, host, after.of(host))
         for host in _known(picker, before.closed_names | after.closed_names):
             picker.close_host(now, host, after.closed_until(host))

@@ -184,7 +184,9 @@ def tell_crowded(hosts: Sequence[tuple[str, float]], *, now: float, epoch: int) 
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """Rows of `host/rules.sql`: limits and pauses, and circuits that are not closed; and whether signs were left."""
+    """Rows of `host/rules.sql`: limits and pauses, and circuits that are not closed or have learned something; and
+    whether signs were left.
+    """
 
     hosts: list[Row]
     circuits: list[Row]
@@ -196,8 +198,8 @@ def host_rules() -> Steps[HostRules]:
     """What rows say of hosts now."""
     rows = yield Statement("host/rules", {})
     named = [row for row in rows if row["name"] is not None]
-    circuits = [row for row in named if row["retry_in_s"] is not None]
-    hosts = [row for row in named if row["retry_in_s"] is None]
+    circuits = [row for row in named if row["share"] is not None]
+    hosts = [row for row in named if row["share"] is None]
     return HostRules(hosts, circuits, has_signs=len(named) < len(rows))
 
 

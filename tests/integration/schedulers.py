@@ -1,6 +1,7 @@
 """Dispatchers for tests, with clocks that can be set forward, and what happens around them."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -23,11 +24,14 @@ CIRCUIT = CircuitPolicy(error_threshold=3, success_threshold=2, timeout_s=60.0)
 class Scheduler:
     """A dispatcher with links of its own and a clock that can be set forward."""
 
-    def __init__(self, url: str, bus: Bus, *, default: HostLimits = WIDE, name: str = "a") -> None:
+    def __init__(
+        self, url: str, bus: Bus, *, default: HostLimits = WIDE, name: str = "a", learns: bool = False
+    ) -> None:
+        circuit = replace(CIRCUIT, learns=learns)
         self.ahead_s = 0.0
         self.links = [Link(url), Link(url)]
         self.loop = Dispatcher(
-            *self.links, bus, holder=name, default=default, circuit=CIRCUIT, pace=PACE, clock=self._clock
+            *self.links, bus, holder=name, default=default, circuit=circuit, pace=PACE, clock=self._clock
         )
 
     def _clock(self) -> float:

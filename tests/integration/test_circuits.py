@@ -4,7 +4,8 @@ import pytest
 from psycopg.rows import DictRow
 
 from scrapejobs.domain.outcome import Exchange, Outcome, failure
-from scrapejobs.store import circuits
+from scrapejobs.domain.picking import HostLimits
+from scrapejobs.store import circuits, hosts
 from scrapejobs.store.run import run_async
 from tests.integration.factories import (
     STORED,
@@ -194,3 +195,30 @@ async def test_a_time_out_of_a_job_without_patience_says_nothing(conn: Conn) -> 
     job = await make_job(conn, status="running")
     await run_async(conn, tell(end_of(job, TEMPORARY)))
     assert await count(conn, "host_sign") == 0
+
+
+@pytest.mark.req("NFR-6")
+@pytest.mark.req("FR-11")
+@pytest.mark.case("S21")
+async def test_a_host_that_asks_for_less_is_given_half_its_rate_by_every_dispatcher_until_it_answers_well(
+    conn: Conn, scheduler: Schedulers
+) -> None:
+    await make_worker(conn, slots=100)
+    limits = HostLimits(rate=1.0, burst=8.0, concurrency=100)
+    first, second = scheduler(name="a", default=limits, learns=True), scheduler(name="b", default=limits, learns=True)
+    await first.tick()
+    first.ahead_s += 100.0  # a new leader's buckets are empty
+    asked = failure("http_429", retry_after_s=1e-3, exchange=Exchange("headers", elapsed_s=0.1, target_status=429))
+    await run_one(conn, first, asked)
+    assert [row["share"] for row in await rows(conn, "SELECT share FROM circuit")] == [0.5]
+    assert [row["learned_share"] for row in await run_async(conn, hosts.listing()) if row["learned_share"]] == [0.5]
+    assert await history(conn) == []  # it said for how long: it is not down
+    await take_lease_away(conn)
+    await second.tick()
+    for _ in range(20):
+        await make_job(conn, host=HOST)
+    await second.tick(after_s=100.0)
+    await second.tick()
+    assert await count(conn, "ready") == 4  # half the burst, and half the rate
+    assert await run_async(conn, circuits.reset(HOST))
+    assert await count(conn, "circuit") == 0

@@ -204,9 +204,9 @@ def test_hosts_are_listed_as_a_table_with_a_line_for_each():
     said("hosts", "set", "a.example", "--rate", "2")
     said("hosts", "pause", "b.example")
     assert [line.split() for line in said("hosts", "list").splitlines()] == [
-        ["HOST", "RATE", "BURST", "CONCURRENCY", "PAUSED", "UNTIL", "REASON", "CIRCUIT", "OPEN", "UNTIL", "AFTER"],
-        ["a.example", "2", "-", "-", "-", "-", "-", "-"],
-        ["b.example", "-", "-", "-", "until", "resumed", "operator", "-", "-"],
+        "HOST RATE BURST CONCURRENCY PAUSED UNTIL REASON CIRCUIT OPEN UNTIL AFTER LEARNED SHARE".split(),
+        ["a.example", "2", "-", "-", "-", "-", "-", "-", "-"],
+        ["b.example", "-", "-", "-", "until", "resumed", "operator", "-", "-", "-"],
     ]
 
 

@@ -15,7 +15,7 @@ from scrapejobs.store.run import run
 
 @admin.register(Circuit)
 class CircuitAdmin(ReadOnly, ModelAdmin):
-    list_display = ("host", "state", "reason", "retry_at", "failures", "busy", "successes", "changed_at")
+    list_display = ("host", "state", "reason", "retry_at", "failures", "busy", "successes", "share", "changed_at")
     fields = list_display
     search_fields = ("host",)
     actions = ("close",)

@@ -4,7 +4,7 @@ from django.db import models
 class Circuit(models.Model):
     """A host's circuit breaker (FR-11). Closed while `retry_at` is NULL; then `failures` counts those in a row. Else
     open until `retry_at`, and from then on half-open: one trial at a time, of which `successes` in a row were good.
-    `busy` counts the answers 429 and 503 since it was closed.
+    `share`: of the host's rate, what it has shown to bear. `busy` counts the answers 429 and 503 since it was closed.
     """
 
     host = models.TextField(primary_key=True)
@@ -13,6 +13,8 @@ class Circuit(models.Model):
     successes = models.IntegerField()
     retry_at = models.DateTimeField(null=True)
     reason = models.TextField(null=True)
+    share = models.FloatField(default=1.0)
+    cut_at = models.DateTimeField(null=True)
     changed_at = models.DateTimeField()
 
     class Meta:

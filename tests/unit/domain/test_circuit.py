@@ -2,6 +2,7 @@
 after good ones, opens at once on a bad one.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -117,6 +118,40 @@ def test_a_host_that_is_busy_for_all_is_hit_at_most_eight_times_in_its_first_min
         assert sum(first <= hit < first + 60 for hit in hits) <= 8
 
 
+LEARNS = replace(POLICY, learns=True)
+
+
+def limited(second: float, *, began: float | None = None) -> Sign:
+    return Sign(False, "http_429", at(second if began is None else began), at(second))
+
+
+@pytest.mark.req("NFR-6")
+@pytest.mark.case("S21")
+def test_a_host_that_asks_for_less_has_its_rate_halved_and_won_back_by_a_hundredth_with_each_good_answer() -> None:
+    half = after(CLOSED, limited(10), LEARNS)
+    assert (half.share, half.is_open) == (0.5, False)
+    assert after(half, limited(11, began=9.9), LEARNS).share == 0.5  # asked before the cut
+    assert after(half, limited(11, began=10), LEARNS).share == 0.25
+    again = after_all(half, [sign(20, good=True)] * 7, LEARNS)
+    assert again.share == pytest.approx(0.57)
+    assert after_all(half, [sign(20, good=True)] * 51, LEARNS) == CLOSED
+
+
+@pytest.mark.req("NFR-6")
+def test_what_was_learned_outlives_an_open_circuit_and_never_falls_to_nothing() -> None:
+    opened = after(CLOSED, busy(0), LEARNS)
+    assert (opened.share, opened.is_open) == (0.5, True)
+    closed = after_all(opened, [sign(60, good=True), sign(61, good=True)], LEARNS)
+    assert (closed.share, closed.is_open) == (pytest.approx(0.52), False)
+    assert after_all(CLOSED, [limited(n) for n in range(50)], LEARNS).share == 1 / 64
+
+
+@pytest.mark.req("NFR-6")
+def test_without_learning_the_set_rate_stands_and_a_rest_that_is_asked_for_says_nothing_more() -> None:
+    assert after(CLOSED, limited(0), POLICY) == CLOSED
+    assert after(Circuit(failures=1, share=0.5, cut_at=at(0)), limited(0), POLICY) == Circuit(failures=1)
+
+
 EXCHANGE = Exchange("headers", elapsed_s=1.0)
 AWAY = Exchange("headers", elapsed_s=1.0, redirects=(Hop("http://other.example/", 302),))
 RESULT = StoredResult("k", 1, "s", None, None, (), "http://h/", 200, "yes")
@@ -137,7 +172,7 @@ def failed(code: str, *, elapsed_s: float = 30.0) -> Outcome:
         *((failed(f"http_{status}"), None) for status in (408, 425)),
         *((failed(f"http_{status}"), "busy") for status in (429, 503)),
         (failure("http_429", retry_after_s=0.0, exchange=EXCHANGE), "busy"),  # nonsense is None, the past is 0
-        (failure("http_429", retry_after_s=5.0, exchange=EXCHANGE), None),
+        (failure("http_429", retry_after_s=5.0, exchange=EXCHANGE), "limited"),
         (failure("http_503", retry_after_s=5.0, exchange=EXCHANGE), "bad"),
         *((failed(code), "bad") for code in ("connection_refused", "connection_reset", "disconnected")),
         *((failed(code), "bad") for code in ("unreachable", "too_slow", "body_incomplete", "body_corrupt")),

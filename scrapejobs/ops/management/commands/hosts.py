@@ -74,7 +74,7 @@ class Command(BaseCommand):
         if options["json"]:
             print_json(self.stdout, rows)
         else:
-            columns = ("host", *hosts.LIMITS, "paused until", "reason", "circuit open until", "after")
+            columns = ("host", *hosts.LIMITS, "paused until", "reason", "circuit open until", "after", "learned share")
             print_table(self.stdout, columns, [list(row.values()) for row in rows])
 
     def _set(self, options: dict[str, Any]) -> None:

@@ -54,7 +54,7 @@ WITH told AS MATERIALIZED (
 ), signed AS (
     INSERT INTO host_sign (host, is_good, is_busy, code, started_at)
     SELECT host, host_sign = 'good', host_sign = 'busy', code, started_at FROM ended
-    WHERE host_sign IN ('bad', 'busy') OR host_sign = 'good' AND (
+    WHERE host_sign IN ('bad', 'busy', 'limited') OR host_sign = 'good' AND (
         EXISTS (SELECT FROM circuit WHERE circuit.host = ended.host)
         OR EXISTS (SELECT FROM host_sign AS earlier WHERE earlier.host = ended.host))
     ORDER BY seq
