@@ -199,12 +199,15 @@ def test_a_pause_keeps_the_limits_and_resume_ends_it():
     assert (told("hosts", "list")[0]["paused_until"], Host.objects.get().rate) == (None, 2)
 
 
+HOST_COLUMNS = "HOST RATE BURST CONCURRENCY PAUSED UNTIL REASON CIRCUIT OPEN UNTIL AFTER LEARNED SHARE"
+
+
 @pytest.mark.req("FR-11")
 def test_hosts_are_listed_as_a_table_with_a_line_for_each():
     said("hosts", "set", "a.example", "--rate", "2")
     said("hosts", "pause", "b.example")
     assert [line.split() for line in said("hosts", "list").splitlines()] == [
-        "HOST RATE BURST CONCURRENCY PAUSED UNTIL REASON CIRCUIT OPEN UNTIL AFTER LEARNED SHARE".split(),
+        HOST_COLUMNS.split(),
         ["a.example", "2", "-", "-", "-", "-", "-", "-", "-"],
         ["b.example", "-", "-", "-", "until", "resumed", "operator", "-", "-", "-"],
     ]
