@@ -45,6 +45,12 @@ ROW_GAUGES: Final = (
         "Unfinished jobs, by queue and by the place that holds them.",
         ("queue", "place"),
     ),
+    RowGauge("scrapejobs_tenant_queued", "Jobs queued, of the twenty tenants with the most.", ("tenant",)),
+    RowGauge("scrapejobs_host_queued", "Jobs queued, at the twenty hosts with the most.", ("host",)),
+    RowGauge(
+        "scrapejobs_oldest_runnable_seconds",
+        "How long the oldest queued job has waited that no pause, circuit or crowded host holds back.",
+    ),
     RowGauge("scrapejobs_leases_expired", "Jobs that run past their lease."),
     RowGauge(
         "scrapejobs_outbox_lag_seconds",

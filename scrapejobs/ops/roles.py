@@ -28,6 +28,7 @@ from scrapejobs.ops.loops import BACK_OFF_CAP_S, Crew, Loop, Wakes, run_crew
 from scrapejobs.outbox.courier import Courier, Hands
 from scrapejobs.outbox.finisher import Finisher
 from scrapejobs.outbox.publisher import Publisher
+from scrapejobs.scheduler.census import Census
 from scrapejobs.scheduler.dispatcher import Dispatcher
 from scrapejobs.scheduler.orphans import Orphans, Walk
 from scrapejobs.scheduler.retention import Retention
@@ -124,7 +125,7 @@ def publisher(around: Surroundings) -> Crew:
 
 
 def scheduler(around: Surroundings) -> Crew:
-    """The dispatcher (one leads), the sweeper, due retries, partitions and retention, orphans."""
+    """The dispatcher (one leads), the sweeper, due retries, partitions and retention, orphans, the census."""
     config, objects = around.config, object_store(around.config)
     dispatcher = _dispatcher(around)
     loops: list[Loop] = [
@@ -147,6 +148,7 @@ def scheduler(around: Surroundings) -> Crew:
             secrets_s=config.failed_secrets_s,
         ),
         Orphans(Walk(around.link(), objects, keep_days=config.retention_days, remove=True)),
+        Census(around.link(durable=False)),
     ]
     return _crew(loops, around.announcer("scheduler"), hand_over=dispatcher.aclose)
 

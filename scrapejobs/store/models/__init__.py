@@ -5,6 +5,7 @@ from scrapejobs.store.models.attempt import Attempt
 from scrapejobs.store.models.circuit import Circuit, CircuitChange
 from scrapejobs.store.models.dead_letter import DeadLetter
 from scrapejobs.store.models.delivery import Delivery
+from scrapejobs.store.models.depth import Depth
 from scrapejobs.store.models.dispatcher import Dispatcher
 from scrapejobs.store.models.endpoint import Endpoint
 from scrapejobs.store.models.event import Event
@@ -25,6 +26,7 @@ __all__ = [
     "DeadLetter",
     "Delayed",
     "Delivery",
+    "Depth",
     "Dispatcher",
     "Endpoint",
     "Event",
