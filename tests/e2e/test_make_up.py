@@ -187,8 +187,8 @@ def test_the_quickstart_works_line_by_line(up: Up, target: str, tmp_path: Path):
     lines = "".join(blocks).replace("http://127.0.0.1:8000", up.api).replace("https://example.com/", f"{target}/page")
     for written in ("results", "urls.txt"):
         lines = lines.replace(written, str(tmp_path / written))
-    lines = lines.replace(".venv/bin/scrapejobs", f'"{sys.executable}" -m scrapejobs_client')
-    lines = lines.replace(".venv/bin/python", f'"{sys.executable}"')
+    installed = {"python": f'"{sys.executable}"', "scrapejobs": f'"{sys.executable}" -m scrapejobs_client'}
+    lines = re.sub(r"\.venv/bin/(python|scrapejobs)", lambda found: installed[found[1]], lines)
     environment = {**up.environment, "PYTHONPATH": str(servers.ROOT / "client")}
     argv = ["bash", "-euo", "pipefail", "-c", lines]
     done = subprocess.run(argv, cwd=servers.ROOT, env=environment, capture_output=True, text=True, check=False)

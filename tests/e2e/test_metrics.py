@@ -11,7 +11,12 @@ from tests.e2e.target import Target
 from tests.e2e.waiting import wait_until
 
 DOC = Path(ROOT, "docs", "reference", "metrics.md")
-NEEDS_TROUBLE = {"scrapejobs_loop_errors_total", "scrapejobs_circuit_changes_total"}  # labelled by what went wrong
+NEEDS_TROUBLE = {
+    "scrapejobs_loop_errors_total",  # labelled by what went wrong
+    "scrapejobs_circuit_changes_total",
+    "scrapejobs_tenant_queued",  # labelled by who waits
+    "scrapejobs_host_queued",
+}
 
 
 def exported(role: Role) -> dict[str, float]:
