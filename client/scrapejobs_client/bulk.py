@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from scrapejobs_client.errors import Problem, ResumeError
-from scrapejobs_client.shapes import Receipt, Submission
+from scrapejobs_client.shapes import Raw, Receipt, Submission
+from scrapejobs_client.transport import AGAIN, problem_of
 
 BATCH_ITEMS: Final = 1000
-BATCH_BYTES: Final = 4 * 1024 * 1024
+BATCH_BYTES: Final = 1024 * 1024
 
 KEY: Final = "idempotency_key"
 
@@ -74,6 +75,16 @@ def submit_all(jobs: Iterable[Item], send: Send, *, run: str | None, state: Path
         progress = progress.after(batch)
         if state:
             note(state, progress)
+
+
+def answer_of(raw: Raw) -> Receipt | Problem:
+    """What the service says to one item."""
+    return Receipt.of(raw, is_replayed=raw.get("replayed", False)) if "id" in raw else problem_of(raw)
+
+
+def is_for_now(answer: Receipt | Problem) -> bool:
+    """Whether the same item, sent again, may be taken: the queue is full, or the database is away."""
+    return isinstance(answer, Problem) and answer.status in AGAIN
 
 
 def _encoded(job: Item) -> str:

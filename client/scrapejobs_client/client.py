@@ -1,20 +1,21 @@
 """The service as one object: a method for each thing to ask of it."""
 
+import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from scrapejobs_client import bulk
-from scrapejobs_client.bulk import KEY, Item
+from scrapejobs_client.bulk import Item, is_for_now
 from scrapejobs_client.downloading import Fetch, file_name
 from scrapejobs_client.errors import ApiError, Problem, WaitTimeoutError
-from scrapejobs_client.pauses import retry_after_s
+from scrapejobs_client.pauses import Pauses, retry_after_s
 from scrapejobs_client.shapes import Attempt, Finished, Job, Priority, Receipt, ResultLink, Status, Submission
-from scrapejobs_client.transport import Call, Transport, json_of
+from scrapejobs_client.transport import Call, Transport, json_of, lines_of
 from scrapejobs_client.version import __version__
 
 USER_AGENT: Final = f"scrapejobs-client/{__version__}"
@@ -27,8 +28,6 @@ TOGETHER: Final = 20
 """How many of many jobs are looked at together, when none of them has ended every `LOOK_S` seconds."""
 
 PAGE: Final = 200
-_OF_ONE_JOB: Final = frozenset({400, 413, 422})
-"""Refusals of one job of many; every other one is of the whole."""
 
 
 class Client:
@@ -80,9 +79,7 @@ class Client:
             for name, value in (("params", params), ("callback_url", callback_url), ("tags", tags))
             if value is not None
         }
-        return self._submit(body, idempotency_key or uuid.uuid4().hex)
-
-    def _submit(self, body: Mapping[str, Any], key: str) -> Receipt:
+        key = idempotency_key or uuid.uuid4().hex
         answer = self._transport.call(Call("POST", "/jobs", json=body, headers={"Idempotency-Key": key}))
         return Receipt.of(json_of(answer), is_replayed=answer.headers.get("Idempotency-Replayed") == "true")
 
@@ -99,15 +96,26 @@ class Client:
         return bulk.submit_all(jobs, self._send, run=run, state=Path(state) if state is not None else None)
 
     def _send(self, jobs: Sequence[Mapping[str, Any]]) -> Sequence[Receipt | Problem]:
-        return [self._sent(job) for job in jobs]
+        """Hands a batch in. What is refused for now is sent again for as long as that brings some in."""
+        answers = self._sent(jobs)
+        pauses = Pauses(self._retry_for_s)
+        while again := [n for n, answer in enumerate(answers) if is_for_now(answer)]:
+            rest_s = pauses.next_s(None)
+            if rest_s is None:
+                raise ApiError(cast(Problem, answers[again[0]]))
+            time.sleep(rest_s)
+            for n, answer in zip(again, self._sent([jobs[n] for n in again]), strict=True):
+                answers[n] = answer
+                if not is_for_now(answer):
+                    pauses = Pauses(self._retry_for_s)
+        return answers
 
-    def _sent(self, job: Mapping[str, Any]) -> Receipt | Problem:
-        try:
-            return self._submit({name: value for name, value in job.items() if name != KEY}, str(job[KEY]))
-        except ApiError as error:
-            if error.status not in _OF_ONE_JOB:
-                raise
-            return error.problem
+    def _sent(self, jobs: Sequence[Mapping[str, Any]]) -> list[Receipt | Problem]:
+        """What the service says to each. As lines of JSON, so that one that is none spoils no other."""
+        lines = b"".join(json.dumps(job, separators=(",", ":")).encode() + b"\n" for job in jobs)
+        told = lines_of(self._transport.call(Call("POST", "/jobs/bulk", lines=lines)))
+        told += told[-1:] * (len(jobs) - len(told))  # the last line of an answer that was broken off says why
+        return [bulk.answer_of(raw) for raw in told]
 
     def job(self, job_id: str) -> Job:
         """The job as it is now."""

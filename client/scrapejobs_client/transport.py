@@ -1,5 +1,6 @@
 """One call of the API: connection, key, time limits, repeats, and problems as exceptions."""
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,21 +20,30 @@ from scrapejobs_client.pauses import Pauses, retry_after_s
 CONNECT_S: Final = 5.0
 POOL: Final = 16
 JSON: Final = "application/json"
-_AGAIN: Final = frozenset({429, 502, 503, 504})
+LINES: Final = "application/x-ndjson"
+AGAIN: Final = frozenset({408, 429, 502, 503, 504})
 """The service, or a proxy before it, cannot answer now: another time it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request. `is_repeatable`: it does no harm when it arrives twice."""
+    """A request, with a body of `json`, or of `lines` of JSON, which are answered with lines. `is_repeatable`: it does
+    no harm when it arrives twice.
+    """
 
     method: str
     path: str
     params: Mapping[str, str] | None = None
     json: Any = None
+    lines: bytes | None = None
     headers: Mapping[str, str] | None = None
     held_s: float = 0.0
     is_repeatable: bool = True
+
+    @property
+    def media_type(self) -> str:
+        """Of the body and of a good answer."""
+        return JSON if self.lines is None else LINES
 
 
 class Bearer(AuthBase):
@@ -85,18 +95,18 @@ class Transport:
         return json_of(self.call(call))
 
     def call(self, call: Call) -> requests.Response:
-        """The answer, a good one in JSON. Repeats the call while that may help and does no harm."""
+        """The answer, a good one. Repeats the call while that may help and does no harm."""
         pauses = Pauses(self.retry_for_s)
         while True:
             failure: ApiError | UnreachableError
             try:
-                return _good(self._send(call))
+                return _good(self._send(call), call.media_type)
             except requests.RequestException as error:
                 failure, asked = self._unreachable(error), None
                 may_repeat = call.is_repeatable or _never_left(error)
             except ApiError as error:
                 failure, asked = error, error.retry_after_s
-                may_repeat = error.status in _AGAIN and (call.is_repeatable or error.status == requests.codes.too_many)
+                may_repeat = error.status in AGAIN and (call.is_repeatable or error.status == requests.codes.too_many)
             rest_s = pauses.next_s(asked) if may_repeat else None
             if rest_s is None:
                 raise failure from None
@@ -108,7 +118,12 @@ class Transport:
             self.base_url + call.path,
             params=call.params,
             json=call.json,
-            headers={"Accept": JSON, **(call.headers or {})},
+            data=call.lines,
+            headers={
+                "Accept": call.media_type,
+                **({"Content-Type": LINES} if call.lines else {}),
+                **(call.headers or {}),
+            },
             timeout=(CONNECT_S, self._timeout_s + call.held_s),
             allow_redirects=False,
         )
@@ -117,14 +132,14 @@ class Transport:
         return UnreachableError(f"no answer from {self.base_url} ({type(error).__name__})")
 
 
-def _good(answer: requests.Response) -> requests.Response:
+def _good(answer: requests.Response, media_type: str) -> requests.Response:
     """The answer if it is a good one of this API. Raises `ApiError`."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0]
-    if answer.ok and answer.status_code < requests.codes.multiple_choices and kind == JSON:
+    if answer.ok and answer.status_code < requests.codes.multiple_choices and kind == media_type:
         return answer
     if kind == "application/problem+json":
         problem = problem_of(json_of(answer))
-    elif answer.status_code in _AGAIN:
+    elif answer.status_code in AGAIN:
         problem = Problem("unavailable", answer.status_code, detail=f"status {answer.status_code} of a proxy")
     else:
         detail = f"status {answer.status_code}, {kind or 'no content type'}: is this the address of the API?"
@@ -138,9 +153,18 @@ def _good(answer: requests.Response) -> requests.Response:
 
 def json_of(answer: requests.Response) -> Any:
     """The body. Raises `ApiError` for one that is no JSON."""
+    return _decoded(answer.content, answer)
+
+
+def lines_of(answer: requests.Response) -> list[Any]:
+    """The lines of a body. Raises `ApiError` for one that is no JSON."""
+    return [_decoded(line, answer) for line in answer.content.split(b"\n") if line]
+
+
+def _decoded(text: bytes, answer: requests.Response) -> Any:
     try:
-        return answer.json()
-    except requests.JSONDecodeError:
+        return json.loads(text)
+    except ValueError:
         raise ApiError(Problem("not-this-api", answer.status_code, detail="the answer is no JSON")) from None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Annotated, Any, Final
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -101,23 +102,24 @@ def _value(line: bytes) -> Any:
 
 
 def _offered(values: Sequence[Any], *, whole: str | None, within: str, origin: Origin, context: Context) -> Offered:
+    ids = sorted(new_id() for _ in values)  # a list shows the jobs of a bulk in their order, though made in one moment
     items = [
-        _item(raw, name=derived(whole, f":{place}") if whole else None, origin=origin, context=context)
-        for place, raw in enumerate(values)
+        _item(raw, job_id, name=derived(whole, f":{place}") if whole else None, origin=origin, context=context)
+        for place, (raw, job_id) in enumerate(zip(values, ids, strict=True))
     ]
     right = [raw if isinstance(item, Item) else None for raw, item in zip(values, items, strict=True)]
     found = [_pointing(item, within.format(place)) for place, item in enumerate(items)]
     return Offered(found, fingerprint(PATH, right))
 
 
-def _item(raw: Any, *, name: str | None, origin: Origin, context: Context) -> Item | Problem:
+def _item(raw: Any, job_id: UUID, *, name: str | None, origin: Origin, context: Context) -> Item | Problem:
     """`name`: of the key of an item that brings none."""
     if isinstance(raw, Problem):
         return raw
     try:
         strict_json.check(raw)
         asked = shaped(raw, BulkItem)
-        job = accept(asked, job_id=new_id(), origin=origin, context=context)
+        job = accept(asked, job_id=job_id, origin=origin, context=context)
     except Problem as problem:
         return problem
     if asked.idempotency_key is not UNSET:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapejobs_client import ApiError, Client, DownloadError, UnreachableError, WaitTimeoutError
-from scrapejobs_client.client import TOGETHER
+from scrapejobs_client.client import PAGE, TOGETHER
 from tests.chaos.troubles import Hold, LoseAnswer, Refuse, Trouble, Unavailable
 from tests.e2e.standing import CutAnswer, Falsify, Listen, Standing
 from tests.e2e.target import long_page, page
@@ -84,6 +84,73 @@ def test_a_service_that_is_away_for_longer_than_the_time_for_retries_is_unreacha
     standing.api.bring(Refuse())
     with standing.client(retry_for_s=0.5) as client, pytest.raises(UnreachableError, match="ConnectionError"):
         client.submit(standing.target.url("/page/away"))
+
+
+@pytest.mark.req("FR-2")
+@pytest.mark.req("FR-3")
+def test_many_are_each_one_job_though_an_answer_was_lost_and_are_listed_page_by_page(standing: Standing):
+    n = PAGE + 30
+    urls = [standing.target.url(f"/page/bulk-{i}", host=1 + i % 2) for i in range(n)]
+    before = standing.api.counts["lost"]
+    standing.api.bring(LoseAnswer(b"POST /jobs/bulk", times=1))
+    with standing.client() as client:
+        told = list(client.submit_many({"url": url, "tags": {"run": "bulk"}} for url in urls))
+        assert standing.api.counts["lost"] - before == 1
+        assert [one.index for one in told] == list(range(n))
+        assert all(one.receipt and one.receipt.is_replayed for one in told)
+        listed = [job.id for job in client.jobs(tags={"run": "bulk"})]
+    assert listed == [one.receipt.id for one in reversed(told)]  # newest first, each once
+    rows = standing.service.rows("SELECT url, id::text FROM job WHERE tags ->> 'run' = 'bulk' ORDER BY id")
+    assert rows == [(url, one.receipt.id) for url, one in zip(urls, told, strict=True)]
+
+
+@pytest.mark.req("FR-3")
+def test_an_item_that_is_wrong_in_whatever_way_spoils_no_other(standing: Standing):
+    good = standing.target.url("/page/good")
+    wrong = [
+        {"url": "ftp://x/"},
+        {"url": "http://h/\ud800"},
+        {"url": good, "params": {"json": deep(300)}},
+        {"uri": good},
+    ]
+    long = {"url": good, "params": {"method": "POST", "body": "x" * 300_000}}
+    with standing.client() as client:
+        told = list(client.submit_many([good, *wrong, long, good]))
+    assert [one.is_accepted for one in told] == [True, *[False] * 5, True]
+    assert told[5].problem.name == "payload-too-large"
+    assert [mistake.pointer for mistake in told[4].problem.errors] == ["/uri"]
+
+
+def deep(n: int) -> object:
+    return [deep(n - 1)] if n else []
+
+
+@pytest.mark.req("FR-3")
+def test_what_a_full_queue_refuses_is_handed_in_when_there_is_room(standing: Standing):
+    service = standing.service
+    key = service.key("narrow")
+    service.manage("tenants", "set", "narrow", "--max-queued", "1")
+    urls = [standing.target.url(f"/page/narrow-{n}") for n in range(4)]
+    with Client(standing.api.url, key) as client:
+        told = list(client.submit_many(urls))
+        assert all(one.is_accepted for one in told)
+        assert {job.status for job in client.ended(one.receipt.id for one in told)} == {"succeeded"}
+    assert all(standing.target.count()[f"/page/narrow-{n}"] == 1 for n in range(4))
+
+
+@pytest.mark.req("FR-3")
+def test_a_queue_that_stays_full_ends_a_run_and_a_state_file_lets_it_go_on(standing: Standing, tmp_path: Path):
+    service = standing.service
+    key = service.key("shut")
+    service.manage("tenants", "set", "shut", "--max-queued", "0")
+    url = standing.target.url("/page/shut")
+    with Client(standing.api.url, key, retry_for_s=0.5) as client:
+        with pytest.raises(ApiError) as refused:
+            list(client.submit_many([url], state=tmp_path / "state"))
+        assert refused.value.name == "queue-full"
+        service.manage("tenants", "set", "shut", "--max-queued", "none")
+        (one,) = client.submit_many([url], state=tmp_path / "state")
+    assert one.is_accepted
 
 
 @pytest.mark.req("FR-10")

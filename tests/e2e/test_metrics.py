@@ -14,6 +14,8 @@ DOC = Path(ROOT, "docs", "reference", "metrics.md")
 NEEDS_TROUBLE = {
     "scrapejobs_loop_errors_total",  # labelled by what went wrong
     "scrapejobs_circuit_changes_total",
+    "scrapejobs_endpoint_changes_total",
+    "scrapejobs_secrets_unreadable_total",
     "scrapejobs_tenant_queued",  # labelled by who waits
     "scrapejobs_host_queued",
 }

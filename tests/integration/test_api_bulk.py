@@ -72,6 +72,8 @@ def test_a_bad_item_is_told_in_its_place_and_holds_up_no_other(client: Client) -
     assert items[3]["errors"][0]["pointer"] == "/jobs/3/url"
     urls = {str(id_): url for id_, url in Job.objects.values_list("id", "url")}
     assert [urls.get(item.get("id")) for item in items] == [None if n == 3 else f"{GOOD}{n}" for n in range(10)]
+    ids = [item["id"] for item in items if "id" in item]
+    assert ids == sorted(ids)  # so that a list has them in their order
     assert items[0]["links"]["self"] == f"/jobs/{items[0]['id']}"
 
 
